@@ -1,0 +1,47 @@
+# The project's front door; `make help` lists what it offers. The work is CMake's: see CMakePresets.json.
+SHELL := /bin/bash
+JOBS  ?= $(shell nproc)
+SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+RUN   := build/release/bin/towline run
+DECK  ?= 64
+
+.PHONY: help packages build demo test asan tsan clang bench fuzz install clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+packages: ## installs what packages.txt lists and this machine lacks
+	@missing=$$(for p in $$(sed 's/#.*//' packages.txt); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ]; then echo "installing:" $$missing; \
+	  $(SUDO) apt-get update -q && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
+
+build/%/build.ninja: CMakeLists.txt CMakePresets.json | packages
+	cmake --preset $*
+
+build: build/release/build.ninja ## the libraries, the tool, examples and tests in build/release
+	cmake --build build/release -j $(JOBS)
+
+demo: build/release/build.ninja ## the blast wave on 4 processes (DECK=128 for the big one)
+	cmake --build build/release -j $(JOBS) --target towline-tool 10_blast towline-malloc
+	$(RUN) -n 4 --stats build/release/bin/10_blast examples/10_blast/sedov$(DECK).toml --output build/blast
+
+test: build ## every test
+	ctest --test-dir build/release --output-on-failure
+
+asan: build/asan/build.ninja ## every test under the address and undefined-behaviour sanitizers
+	cmake --build build/asan -j $(JOBS)
+	ctest --test-dir build/asan --output-on-failure
+
+tsan: build/tsan/build.ninja ## every test under the thread sanitizer
+	cmake --build build/tsan -j $(JOBS)
+	setarch -R ctest --test-dir build/tsan --output-on-failure
+
+clang: build/clang/build.ninja ## builds everything with Clang, warnings are errors
+	cmake --build build/clang -j $(JOBS)
+
+install: build ## installs to PREFIX (default /usr/local)
+	$(SUDO) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+
+clean: ## removes build/
+	rm -rf build

@@ -1,0 +1,59 @@
+#pragma once
+// The errors that Towline throws. All derive from towline::error; catch the one you can act on.
+
+#include <stdexcept>
+#include <string>
+
+namespace towline {
+
+/// Base of every exception thrown by Towline. `what()` says what was wrong and what to do.
+class error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The program used the library in a way that can never work (for example a call from a forked child).
+class usage_error : public error {
+public:
+    using error::error;
+};
+
+/// The machine refused something (memory, descriptors, a system call). Names the call and errno's text.
+class system_error : public error {
+public:
+    system_error(std::string const& what, int errnum);
+    [[nodiscard]] int code() const noexcept { return code_; }
+
+private:
+    int code_;
+};
+
+/// A configured bound would be exceeded (message size, outstanding calls, arena size).
+class limit_error : public error {
+public:
+    using error::error;
+};
+
+/// The other side speaks another version of a wire format.
+class version_error : public error {
+public:
+    using error::error;
+};
+
+/// A peer ended before it answered. `rank()` is the peer.
+class peer_error : public error {
+public:
+    peer_error(std::string const& what, int rank) : error(what), rank_(rank) {}
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+
+private:
+    int rank_;
+};
+
+/// An archive that cannot be decoded: truncated, out of range, over a limit. Nothing is kept of it.
+class archive_error : public error {
+public:
+    using error::error;
+};
+
+} // namespace towline

@@ -1,0 +1,48 @@
+#pragma once
+// An event count: sleep until somebody says that something happened, without a lock around the condition
+// and without a system call, a fence or a shared write on the notifier's side while nobody sleeps.
+// Lives in shared memory: every process of a job may notify, the owner's threads wait.
+// Source: D. Vyukov, "Eventcounts"; the missing fence: asymmetric Dekker with membarrier(2).
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace towline::base {
+
+/// How a notifier makes its earlier stores visible before it looks for sleepers.
+/// `sleeper_fences`: the sleeper issues an expedited global memory barrier, the notifier pays nothing.
+/// `notifier_fences`: membarrier(2) is not available, each notify pays a full fence (about 8 ns).
+/// All processes of a job use the same; the launcher decides once and writes it into the job's control block.
+enum class fence_side : std::uint32_t { sleeper_fences = 0, notifier_fences = 1 };
+
+/// Registers this process for expedited global barriers; false where the kernel refuses.
+bool register_membarrier() noexcept;
+
+struct alignas(64) event_count {
+    std::atomic<std::uint32_t> epoch{0};
+    std::atomic<std::uint32_t> sleepers{0};
+
+    /// Announces that the caller may sleep. Look at the condition again after this; then `wait` or `cancel`.
+    /// Costs a system call under `sleeper_fences`: call it after spinning, never before.
+    [[nodiscard]] std::uint32_t prepare_wait(fence_side side) noexcept;
+    void cancel_wait() noexcept { sleepers.fetch_sub(1, std::memory_order_release); }
+    /// Sleeps until a notify after `prepare_wait`, a signal, or the timeout; true unless it timed out. Ends the announcement.
+    bool wait(std::uint32_t key, std::chrono::nanoseconds timeout) noexcept;
+
+    /// Call after the store that makes the condition true. Any thread of any process. No system call without a sleeper.
+    void notify(fence_side side) noexcept
+    {
+        if (side == fence_side::notifier_fences)
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        else
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (sleepers.load(std::memory_order_relaxed) != 0)
+            wake_all();
+    }
+    /// Bumps the epoch and wakes every sleeper, whoever they are.
+    void wake_all() noexcept;
+};
+static_assert(sizeof(event_count) == 64);
+
+} // namespace towline::base

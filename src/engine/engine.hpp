@@ -1,0 +1,177 @@
+#pragma once
+// The engine: the high-level protocol. Reliable, exactly-once, per-peer ordered active messages of any size over one or several
+// transports, with completions, lent and given blocks, and waiting. Knows nothing of calls, tags, types.
+//
+// A message is a head (small bytes, always copied) and blocks (big contiguous ranges, described; moved once or not at all).
+// How each block travels is the engine's choice, by size, by where it lies, and by what the receiver will do with it:
+//   in the message      small ones, behind the head                                              (inline)
+//   handed over         given heap blocks where the transport maps                               (not copied)
+//   mapped              lent ranges that lie in an arena; the receiver reads them where they are (copied once, by the receiver's fetch; or not, by view)
+//   attached            lent plain memory that the receiver copies out: process_vm_readv, if the probe passed   (copied once)
+//   staged              plain memory that the receiver looks at in place: copied into an arena block that is then given (copied once);
+//                       the same where nothing else works and the receiver copies out            (copied twice)
+//   got / fragments     transports that do not map: component::get, else eager-sized fragments   (wire)
+//
+// Threads: everything may be called from any thread unless said. Handlers run one at a time, in order per peer, on whichever thread polls,
+// holding no lock (a token that others only try). A handler may send; it must not wait (usage_error).
+
+#include "transport/transport.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+namespace towline::base { struct event_count; }
+
+namespace towline::engine {
+
+using transport::peer;
+using handler_id = std::uint16_t;
+
+class engine;
+class incoming;
+
+/// Ends of a message's life at the sender. `ok` is false when the peer died first.
+struct completion {
+    void (*function)(void* context, bool ok) = nullptr;  ///< null: not wanted. Runs on a thread that polls, or inside `send`; must not wait.
+    void* context = nullptr;
+};
+
+enum class lending : std::uint8_t {
+    lend,  ///< left where it is; the caller leaves it untouched until *sent*
+    give,  ///< a block from heap::allocate (data is its first byte); the receiver owns it from now on, also when sending fails
+    copy,  ///< the engine captures the bytes before `send` returns
+};
+
+struct block {
+    void const* data = nullptr;
+    std::size_t size = 0;
+    lending how = lending::lend;
+    /// The receiver will look at the bytes in place (a span, a view) rather than copy them into memory of its own.
+    bool viewed = false;
+};
+
+struct outgoing {
+    peer to = 0;
+    handler_id handler = 0;
+    std::span<std::byte const> head;    ///< copied before `send` returns; at most max_head
+    std::span<block const> blocks{};    ///< the descriptions are copied before `send` returns
+    completion sent{};                  ///< every lent block may be reused
+    completion delivered{};             ///< the handler at the peer was called (asks for an acknowledgement)
+};
+
+/// A message at its receiver. Passed to a handler by reference: valid until the handler returns, unless moved from after `keep()`.
+/// Its end gives back what was lent (the sender's *sent*) and frees given blocks that nobody took. Not thread-safe; may be moved between threads.
+class incoming {
+public:
+    incoming(incoming&&) noexcept;
+    incoming& operator=(incoming&&) noexcept;
+    ~incoming();
+
+    [[nodiscard]] peer source() const noexcept;
+    [[nodiscard]] std::span<std::byte const> head() const noexcept;  ///< aligned to 8
+    [[nodiscard]] std::size_t blocks() const noexcept;
+    [[nodiscard]] std::uint64_t block_size(std::size_t i) const;
+
+    /// The bytes of block i where they are, without a copy, for as long as this object lives; null if they are not in reach (then `fetch`).
+    [[nodiscard]] void const* view(std::size_t i);
+    /// Takes block i over if it was given and lies in an arena: a heap block of at least block_size bytes that the caller now owns
+    /// (heap::deallocate). Null if not possible (then allocate and `fetch`).
+    [[nodiscard]] void* take(std::size_t i);
+    /// Starts copying block i to `destination` (block_size bytes); done at once where the bytes are in reach. At most once per block.
+    void fetch(std::size_t i, void* destination);
+    /// All fetches have ended.
+    [[nodiscard]] bool ready() const noexcept;
+    /// Calls `then(context, ok, message)` once every started fetch has ended: at once if `ready()`, else from a later poll. The message is moved in.
+    static void when_ready(incoming&& message, void (*then)(void* context, bool ok, incoming& message), void* context);
+
+    /// Copies what lies in the transport's memory (head, small blocks), so that the object may be moved away and outlive the handler.
+    void keep();
+
+    struct state;  // engine-internal
+
+private:
+    friend class engine;
+    friend struct state;
+    // engine's: fill in. Keep the object cheap to build for small messages (no allocation, a few words).
+    incoming() = default;
+};
+
+using handler = void (*)(void* context, engine&, incoming& message);
+
+/// How an engine is set up. The world of processes fills it from job::membership; the simulator gives each of its peers one.
+struct setup {
+    peer rank = 0;
+    peer size = 1;
+    std::vector<std::unique_ptr<transport::component>> transports;  ///< best first
+    base::event_count* event = nullptr;               ///< this engine's sleepers; null: waits never sleep on a futex (the simulator)
+    std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
+    bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
+    bool background = true;                           ///< one progress thread takes over when nobody polled for a while
+    bool cross_memory_attach = false;                 ///< the probe passed
+    std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
+    bool (*is_dead)(void* context, peer) = nullptr;     ///< asked after `deaths` moved
+    void* context = nullptr;
+};
+
+class engine {
+public:
+    static constexpr std::size_t max_head = std::size_t{1} << 31;
+
+    explicit engine(setup);
+    ~engine();  ///< stops the background thread; messages still queued are dropped (drain first)
+    engine(engine const&) = delete;
+    engine& operator=(engine const&) = delete;
+
+    [[nodiscard]] peer rank() const noexcept;
+    [[nodiscard]] peer size() const noexcept;
+
+    /// Installs a handler; the same order of registration on every rank gives the same ids. Before the first message only.
+    handler_id add_handler(handler, void* context);
+
+    /// Sends. Never waits for the receiver's program: when the transport is busy, a plain thread makes progress until there is room
+    /// (bounded memory); inside a handler the message is queued. Throws peer_error if the peer is known to be dead, limit_error.
+    void send(outgoing const&);
+    /// The fast path: a head of at most 40 bytes, no blocks, no completions.
+    void send_small(peer to, handler_id, std::span<std::byte const> head);
+
+    /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
+    int progress(int budget = 16);
+
+    /// Blocks until `ready()` is true: makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and becomes
+    /// true by a handler, or by another thread that calls `notify` afterwards. `what` is shown by whoever asks what this rank waits for
+    /// (static text). False on timeout. Throws usage_error inside a handler. Does not throw when peers die: conditions must come true then
+    /// (see on_death).
+    template <class Ready>
+    bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max())
+    {
+        if (ready())
+            return true;
+        return wait_slow([](void* c) { return static_cast<bool>((*static_cast<std::remove_reference_t<Ready>*>(c))()); }, &ready, what, timeout);
+    }
+    /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
+    void notify() noexcept;
+    /// True on a thread that is inside a handler of this engine.
+    [[nodiscard]] bool in_handler() const noexcept;
+
+    /// Called once per dead peer, from a poll, after the engine failed its own completions for it.
+    void on_death(void (*function)(void* context, peer), void* context);
+
+    /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).
+    bool drain(std::chrono::nanoseconds timeout);
+
+    /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.
+    [[nodiscard]] static bool probe_cross_memory_attach(int pid, void const* remote, std::size_t size) noexcept;
+
+private:
+    bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
+    struct impl;
+    std::unique_ptr<impl> impl_;
+};
+
+} // namespace towline::engine

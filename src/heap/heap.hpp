@@ -1,0 +1,65 @@
+#pragma once
+// The shared heap: memory that every process of the job on this node can load and store.
+//
+// Each rank owns one arena: its segment of the job file behind the inbox. A process reserves one window of addresses for all
+// segments (inaccessible), maps its own at start and a peer's whole on first use, once. So an address in any arena is
+// {rank, offset} on the wire and a pointer again on the other side, by arithmetic; nothing is registered per message.
+// Blocks are allocated from the own arena only, may be freed by any process that owns them (see `deallocate`), and stay
+// readable after their arena's owner died.
+//
+// Thread-safe. Never calls malloc on a path that the preload allocator uses.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace towline::heap {
+
+/// Where a byte is, for every process of the job on this node. `offset` counts from the start of the rank's segment.
+struct address {
+    std::uint32_t arena = 0;  ///< the rank that owns the segment
+    std::uint32_t reserved = 0;
+    std::uint64_t offset = 0;
+    friend bool operator==(address const&, address const&) = default;
+};
+static_assert(sizeof(address) == 16);
+
+/// `size` bytes, aligned to `alignment` (a power of two, at least 64 is given), from this process's arena.
+/// Pages come from a warm pool where possible; their content is undefined. Throws std::bad_alloc when the arena or memory is full.
+[[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = 64);
+/// The same without throwing; null on failure.
+[[nodiscard]] void* try_allocate(std::size_t size, std::size_t alignment = 64) noexcept;
+
+/// Gives a block back, from whichever process owns it now: a block of the own arena goes to the pool, a block of a peer's arena
+/// goes onto that arena's lock-free return list (in the arena itself, which its owner empties when it allocates).
+/// A block of a dead peer's arena is forgotten. Null is allowed.
+void deallocate(void* block) noexcept;
+
+/// Bytes that the block at `block` can hold (at least what was asked for); own arena only.
+[[nodiscard]] std::size_t usable_size(void const* block) noexcept;
+
+/// True if the byte is in the window (any rank's segment); a subtraction and a compare. False in a program that never used the heap.
+[[nodiscard]] bool contains(void const* pointer) noexcept;
+/// The shared address of a range, if the whole of it lies in one segment.
+[[nodiscard]] std::optional<address> find(void const* pointer, std::size_t size) noexcept;
+/// The pointer of a shared range in this process; maps the peer's segment on first use. Throws error if the range is not inside one
+/// segment of the job (a corrupt or hostile address), system_error if mapping is refused.
+[[nodiscard]] void* attach(address where, std::size_t size);
+
+/// The inbox area at the head of a rank's segment (header().inbox_bytes, zero at first), mapped on first use. For the shm transport.
+[[nodiscard]] std::span<std::byte> inbox(int rank);
+
+/// Faults pages in ahead of use (MADV_POPULATE_WRITE where the kernel has it). A hint; never fails.
+void prefault(void* pointer, std::size_t size) noexcept;
+
+struct statistics {
+    std::uint64_t arena_bytes;     ///< address space of the own arena
+    std::uint64_t in_use;          ///< allocated and not given back
+    std::uint64_t extents;         ///< bytes obtained by the pool (high-water of touched memory, less what was returned)
+    std::uint64_t returned_by_peers; ///< blocks
+    std::uint32_t attached;        ///< peers' segments mapped
+};
+[[nodiscard]] statistics stats() noexcept;
+
+} // namespace towline::heap

@@ -1,0 +1,83 @@
+#pragma once
+// The control block: the first bytes of the job file (docs/wire.md, "The job file").
+// One sealed memfd per job and node holds everything that processes share: this block, then one segment per rank.
+// The launcher creates it; each rank inherits its descriptor. Offsets are bytes from the start of the file.
+
+#include "base/event_count.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace towline::job {
+
+inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
+inline constexpr std::uint32_t control_version = 1;
+
+enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
+
+/// What the job counts; indexes into rank_slot::counters. Bytes unless said. Written by the owning rank only (relaxed).
+enum class counter : std::uint32_t {
+    calls_sent,        ///< remote calls begun (number)
+    calls_handled,     ///< remote calls run for others (number)
+    messages_sent,     ///< engine messages (number)
+    bytes_inline,      ///< small payloads that travelled inside ring cells (copied in and out with the message)
+    bytes_handed_over, ///< changed owner, not copied
+    bytes_copied_once,
+    bytes_copied_twice,
+    bytes_wire,        ///< left the machine (or would have: the simulated transport)
+    handed_over, copied_once, copied_twice, wire,  ///< numbers of blocks behind the bytes above
+    bytes_cma,         ///< of copied_once: by cross-memory attach
+    bytes_staged,      ///< of copied_once/twice: through an arena block of the sender
+    bytes_mapped,      ///< of copied_once: read straight from the sender's arena
+    sleeps,            ///< times a waiter went to sleep (number)
+    count_
+};
+
+/// One per rank; 4096 bytes.
+struct alignas(4096) rank_slot {
+    // who
+    std::atomic<std::uint32_t> state;  ///< rank_state
+    std::atomic<std::int32_t> pid;
+    std::atomic<std::int32_t> status;  ///< wait(2) status once the launcher reaped it
+    std::atomic<std::uint32_t> cpu;    ///< core + 1 where the launcher bound it, 0 otherwise
+    // sleeping; on a line of its own
+    base::event_count event;
+    /// Where a blocked rank says what it waits for ("future of count() from rank 3"); NUL-terminated, torn reads tolerated.
+    alignas(64) std::array<char, 192> waiting_for;
+    alignas(64) std::array<std::atomic<std::uint64_t>, 32> counters;
+    /// Key-value card written by the rank before a fence: "key=value\n" lines.
+    alignas(64) std::atomic<std::uint32_t> card_bytes;
+    std::array<char, 2044> card;
+};
+static_assert(sizeof(rank_slot) == 4096);
+static_assert(static_cast<std::size_t>(counter::count_) <= 32);
+
+struct alignas(4096) control_header {
+    std::uint64_t magic;
+    std::uint32_t version;
+    std::uint32_t size;           ///< ranks
+    std::uint64_t segments_begin; ///< offset of rank 0's segment
+    std::uint64_t segment_bytes;  ///< power of two; rank r's segment begins at segments_begin + r * segment_bytes
+    std::uint64_t inbox_bytes;    ///< head of each segment, reserved for the shared-memory transport; the heap's arena begins behind it
+    std::array<char, 32> job_id;  ///< printable, unique on this machine
+    std::array<std::byte, 32> key; ///< secret of the job
+    base::fence_side fences;
+    std::uint32_t cores;          ///< cores (after cgroup quota) that the job's ranks share
+    std::uint32_t keep_going;     ///< 1: a dead rank turns into errors at calls; 0: it ends the job
+    std::uint32_t bound;          ///< 1: ranks are pinned to cores
+    // changing
+    alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
+    alignas(64) std::atomic<std::uint32_t> fence_arrived;
+    std::atomic<std::uint32_t> fence_generation;     ///< futex word of the fence
+};
+static_assert(sizeof(control_header) == 4096);
+
+/// Bytes reserved at the head of every segment for `size` ranks (a 64-byte mailbox per sender, rounded up to 64 KiB).
+[[nodiscard]] constexpr std::uint64_t inbox_bytes_for(std::uint32_t size) noexcept
+{
+    return (4096 + std::uint64_t{size} * 64 + 65535) / 65536 * 65536;
+}
+
+} // namespace towline::job

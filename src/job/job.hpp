@@ -1,0 +1,65 @@
+#pragma once
+// Who am I, who are the others. A process joins its job once, lazily; without a launcher it is a world of one.
+// Knows nothing of messages. Thread-safe unless said.
+
+#include "job/control.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace towline::job {
+
+class membership {
+public:
+    /// The process's membership. The first call joins: it adopts the job file named by TOWLINE_JOB ("fd:rank"), marks the
+    /// descriptor close-on-exec, maps the control block and claims its slot; without TOWLINE_JOB it creates a job of one.
+    /// Throws usage_error / system_error / version_error with what was wrong (rank taken by a live process, not a job file, ...).
+    static membership& instance();
+    /// The same, but only if a launcher started this process, and without throwing (the preload allocator calls it inside malloc:
+    /// it must not call malloc). Null where there is no job or it cannot be joined.
+    static membership* instance_if_launched() noexcept;
+
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int size() const noexcept { return static_cast<int>(header_->size); }
+    [[nodiscard]] std::string_view id() const noexcept { return header_->job_id.data(); }
+    /// Descriptor of the job file; owned by the membership.
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    [[nodiscard]] control_header& header() const noexcept { return *header_; }
+    [[nodiscard]] rank_slot& slot(int rank) const noexcept { return slots_[rank]; }
+    [[nodiscard]] rank_slot& self() const noexcept { return slots_[rank_]; }
+    /// Offset of a rank's segment in the job file.
+    [[nodiscard]] std::uint64_t segment(int rank) const noexcept
+    {
+        return header_->segments_begin + static_cast<std::uint64_t>(rank) * header_->segment_bytes;
+    }
+    /// True in a child forked (without exec) by a member: it may compute, but it is not part of the job.
+    [[nodiscard]] bool forked() const noexcept;
+
+    /// Adds to one of this rank's counters; lossless from any thread (one uncontended locked add, about 5 ns).
+    /// Hot paths add up locally and count once per batch.
+    void count(counter c, std::uint64_t amount = 1) noexcept
+    {
+        self().counters[static_cast<std::size_t>(c)].fetch_add(amount, std::memory_order_relaxed);
+    }
+
+    /// Key-value exchange before and between fences. `put` throws limit_error when the card is full (2 KiB a rank).
+    void put(std::string_view key, std::string_view value);
+    [[nodiscard]] std::optional<std::string> get(int rank, std::string_view key) const;
+    /// Blocks until every rank that is not dead called it as often. Throws peer_error if a rank died, error on timeout.
+    void fence(std::chrono::milliseconds timeout = std::chrono::minutes(5));
+    /// Marks this rank as gone in good order; called once by the runtime at its end and by an exit handler otherwise.
+    void leave() noexcept;
+
+private:
+    membership() = default;
+    int rank_ = 0;
+    int fd_ = -1;
+    control_header* header_ = nullptr;
+    rank_slot* slots_ = nullptr;
+    friend struct joiner;
+};
+
+} // namespace towline::job

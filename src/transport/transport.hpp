@@ -1,0 +1,90 @@
+#pragma once
+// The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types, calls or reliability above what it
+// promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
+//
+// Threads: any thread may call `try_send`; sends to one peer are serialized inside the component. `poll` is called by one thread at a time
+// (the engine holds a token); handlers run inside `poll`, under no lock, and may call `try_send` of the same component, but not `poll`.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace towline::transport {
+
+using peer = std::uint32_t;        ///< rank in the job
+using handler_id = std::uint8_t;
+
+/// Tells the engine how to use a component. Bytes, nanoseconds, bytes per nanosecond (GB/s).
+struct capabilities {
+    std::size_t max_inline = 0;  ///< payloads up to this cost the least (shm: they share the flag's cache line)
+    std::size_t max_eager = 0;   ///< largest payload of one message; try_send refuses more
+    bool can_get = false;        ///< `get` and `put` move regions
+    bool can_map = false;        ///< `map` gives pointers into peers' heap arenas
+    bool reliable = false;       ///< every message arrives exactly once while both live
+    bool ordered = false;        ///< messages between a pair arrive in the order of try_send
+    double latency_ns = 0;       ///< own estimates, for choosing among transports
+    double bandwidth = 0;
+};
+
+/// Called for each arriving message. `payload` is a view into the transport's memory (aligned to 8), valid until the handler returns.
+using handler = void (*)(void* context, peer source, std::span<std::byte const> payload);
+
+enum class send_status {
+    sent,         ///< taken; both spans may be reused at once
+    busy,         ///< no room now; poll, then try again; nothing was taken
+    unreachable,  ///< the peer is dead or was never there
+};
+
+/// A remote region, as its owner's `expose` made it; opaque bytes that any peer may use with `get` and `put`.
+struct region {
+    std::array<std::uint64_t, 4> words{};
+};
+
+/// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died.
+using completion = void (*)(void* context, bool ok);
+
+class component {
+public:
+    virtual ~component() = default;
+
+    [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    [[nodiscard]] virtual capabilities const& caps() const noexcept = 0;
+    /// Empty if the component can talk to the peer, else the reason, for `towline info`.
+    [[nodiscard]] virtual std::string why_not(peer) const = 0;
+
+    /// Installs the handler of an id (before messages with it can arrive). Not thread-safe against `poll`.
+    virtual void set_handler(handler_id, handler, void* context) = 0;
+
+    /// Sends head followed by body as one message (either may be empty; together at most max_eager). Never blocks, never allocates
+    /// after the first message to a peer, and makes the peer's sleeper wake if there is one.
+    [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
+
+    /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.
+    virtual int poll(int budget) = 0;
+    /// Looks, without running handlers, whether poll would find something: the last check before sleeping.
+    [[nodiscard]] virtual bool pending() const noexcept = 0;
+    /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.
+    [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
+
+    /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get.
+    [[nodiscard]] virtual region expose(void* begin, std::size_t size);
+    virtual void conceal(region const&);
+    /// Moves `size` bytes at `offset` of the peer's region into / out of local memory. The local memory must stay until the completion.
+    /// `busy`: no room, nothing started. Throws limit_error when offset + size leaves the region (where the component can see it).
+    [[nodiscard]] virtual send_status get(peer, region const&, std::uint64_t offset, void* destination, std::size_t size, completion, void* context);
+    [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion, void* context);
+
+    /// The engine learnt that the peer is dead: drop what is queued for it, fail its gets and puts.
+    virtual void peer_died(peer) = 0;
+};
+
+/// Everything that can reach this process's peers, best first. One line per transport stands in table.cpp.
+/// Threads of a multi-rank process (the simulator) make components by their own factories instead.
+[[nodiscard]] std::vector<std::unique_ptr<component>> open_all();
+
+} // namespace towline::transport
