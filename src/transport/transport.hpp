@@ -2,8 +2,9 @@
 // The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types, calls or reliability above what it
 // promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
-// Threads: any thread may call `try_send`; sends to one peer are serialized inside the component. `poll` is called by one thread at a time
-// (the engine holds a token); handlers run inside `poll`, under no lock, and may call `try_send` of the same component, but not `poll`.
+// Threads: any thread may call `try_send`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
+// `poll`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions run inside
+// `poll`, under no lock; they may call anything of the same component but `poll`, and must not throw.
 
 #include <array>
 #include <cstddef>
@@ -45,8 +46,12 @@ struct region {
     std::array<std::uint64_t, 4> words{};
 };
 
-/// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died.
+/// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died or concealed the region.
 using completion = void (*)(void* context, bool ok);
+
+/// A peer can no longer be talked to: what it wrote is corrupt, or its link is lost. Called once per peer, from `poll`; `why` says what was
+/// wrong. The engine then treats the peer as dead.
+using failure = void (*)(void* context, peer, std::string_view why);
 
 class component {
 public:
@@ -59,9 +64,16 @@ public:
 
     /// Installs the handler of an id (before messages with it can arrive). Not thread-safe against `poll`.
     virtual void set_handler(handler_id, handler, void* context) = 0;
+    /// Installs what is called when a peer is lost for another reason than its death. As set_handler; none: the peer just falls silent.
+    void set_failure_handler(failure function, void* context) noexcept
+    {
+        failure_ = function;
+        failure_context_ = context;
+    }
 
-    /// Sends head followed by body as one message (either may be empty; together at most max_eager). Never blocks, never allocates
-    /// after the first message to a peer, and makes the peer's sleeper wake if there is one.
+    /// Sends head followed by body as one message (either may be empty). Never blocks, and makes the peer's sleeper wake if there is one.
+    /// Allocates at the first message to a peer, and seldom when its room grows. Throws limit_error if both together exceed max_eager,
+    /// std::bad_alloc if there is no memory to begin with.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
 
     /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.
@@ -71,16 +83,30 @@ public:
     /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.
     [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
 
-    /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get.
+    /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get; without it, the four throw usage_error.
     [[nodiscard]] virtual region expose(void* begin, std::size_t size);
+    /// Ends that: no later `get` or `put` touches the memory. Throws usage_error for what this component did not expose, or concealed before.
     virtual void conceal(region const&);
     /// Moves `size` bytes at `offset` of the peer's region into / out of local memory. The local memory must stay until the completion.
     /// `busy`: no room, nothing started. Throws limit_error when offset + size leaves the region (where the component can see it).
+    /// A region that is not there (any longer) completes with ok = false.
     [[nodiscard]] virtual send_status get(peer, region const&, std::uint64_t offset, void* destination, std::size_t size, completion, void* context);
     [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion, void* context);
 
-    /// The engine learnt that the peer is dead: drop what is queued for it, fail its gets and puts.
+    /// The engine learnt that the peer is dead: drops what is queued for it, fails its gets and puts (from the next poll). Later sends to
+    /// it are `unreachable`. What it had published before its death is still delivered by later polls.
     virtual void peer_died(peer) = 0;
+
+protected:
+    void report_failure(peer who, std::string_view why) const
+    {
+        if (failure_ != nullptr)
+            failure_(failure_context_, who, why);
+    }
+
+private:
+    failure failure_ = nullptr;
+    void* failure_context_ = nullptr;
 };
 
 /// Everything that can reach this process's peers, best first. One line per transport stands in table.cpp.
