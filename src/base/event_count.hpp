@@ -34,7 +34,11 @@ struct alignas(64) event_count {
     void notify(fence_side side) noexcept
     {
         if (side == fence_side::notifier_fences)
+#if defined(__SANITIZE_THREAD__)
+            sleepers.fetch_add(0, std::memory_order_seq_cst);  // a full fence that the thread sanitizer understands
+#else
             std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
         else
             std::atomic_signal_fence(std::memory_order_seq_cst);
         if (sleepers.load(std::memory_order_relaxed) != 0)

@@ -42,6 +42,7 @@ struct alignas(4096) rank_slot {
     std::atomic<std::int32_t> pid;
     std::atomic<std::int32_t> status;  ///< wait(2) status once the launcher reaped it
     std::atomic<std::uint32_t> cpu;    ///< core + 1 where the launcher bound it, 0 otherwise
+    std::atomic<std::uint32_t> fences; ///< fences that the rank has arrived at
     // sleeping; on a line of its own
     base::event_count event;
     /// Where a blocked rank says what it waits for ("future of count() from rank 3"); NUL-terminated, torn reads tolerated.
@@ -69,8 +70,7 @@ struct alignas(4096) control_header {
     std::uint32_t bound;          ///< 1: ranks are pinned to cores
     // changing
     alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
-    alignas(64) std::atomic<std::uint32_t> fence_arrived;
-    std::atomic<std::uint32_t> fence_generation;     ///< futex word of the fence
+    alignas(64) std::atomic<std::uint32_t> fence_generation; ///< futex word: bumped when a fence may be complete, and when a rank leaves or dies
 };
 static_assert(sizeof(control_header) == 4096);
 

@@ -1,0 +1,49 @@
+#pragma once
+// What this machine, as this process is allowed to see it, offers: cores, memory, and which doors the kernel keeps shut.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace towline::base {
+
+/// Cores in this process's affinity mask.
+[[nodiscard]] std::vector<int> allowed_cpus();
+
+/// The cgroup's limit on processor time, in cores (1.5 is one and a half), the tightest on the way up; nothing where there is none.
+/// Reads cgroup v2 and v1.
+[[nodiscard]] std::optional<double> cpu_quota();
+
+/// Cores that this process and its children can keep busy: allowed_cpus, not more than the quota (rounded up); at least 1.
+[[nodiscard]] unsigned usable_cores();
+
+/// Bytes of memory of the machine, and the cgroup's limit on them where there is one.
+[[nodiscard]] std::uint64_t total_memory();
+[[nodiscard]] std::optional<std::uint64_t> memory_limit();
+
+/// Tries to read `size` bytes at `remote` of process `pid` with process_vm_readv, as the engine would. 0 where it works, else errno.
+/// The bytes are compared with nothing; `remote` has to be readable there.
+[[nodiscard]] int try_cross_memory_read(int pid, void const* remote, std::size_t size) noexcept;
+/// The same against a child forked for the purpose, which is what ranks are to each other (siblings of one user): 0 or errno.
+/// Costs a fork; for `towline info` and start-up, not for hot paths.
+[[nodiscard]] int probe_cross_memory_attach() noexcept;
+
+/// A file's first line without its end, of at most 4 KiB; nothing where it cannot be read. For /proc and /sys.
+[[nodiscard]] std::optional<std::string> first_line(char const* path);
+
+/// The parsers behind the cgroup functions; `read` gives a file's first line. For tests with invented machines.
+namespace cgroup {
+struct source {
+    std::string proc_cgroup;     ///< content of /proc/self/cgroup
+    std::string proc_mountinfo;  ///< content of /proc/self/mountinfo
+    std::optional<std::string> (*read)(std::string const& path);
+};
+[[nodiscard]] source this_process();
+[[nodiscard]] std::optional<double> cpu_quota(source const&);
+[[nodiscard]] std::optional<std::uint64_t> memory_limit(source const&);
+} // namespace cgroup
+
+} // namespace towline::base

@@ -1,0 +1,34 @@
+#pragma once
+// Settings from TOWLINE_* environment variables. A value that cannot be used is a usage_error that names the variable,
+// the value and what would be right: a wrong setting is never ignored.
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+namespace towline::base {
+
+/// The variable's value; nothing where it is unset or empty.
+[[nodiscard]] std::optional<std::string_view> setting(char const* name) noexcept;
+
+/// on, yes, true, 1 / off, no, false, 0.
+[[nodiscard]] bool setting_switch(char const* name, bool otherwise);
+/// A whole number.
+[[nodiscard]] std::int64_t setting_number(char const* name, std::int64_t otherwise, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                                          std::int64_t most = std::numeric_limits<std::int64_t>::max());
+/// Bytes: "4096", "64K", "16M", "2G", "1T" (powers of 1024; a B or iB behind is allowed).
+[[nodiscard]] std::uint64_t setting_bytes(char const* name, std::uint64_t otherwise);
+/// Time: "250us", "20ms", "1.5s", "2m"; a bare number is seconds.
+[[nodiscard]] std::chrono::nanoseconds setting_time(char const* name, std::chrono::nanoseconds otherwise);
+/// One of some words; the index of the word.
+[[nodiscard]] std::size_t setting_choice(char const* name, std::initializer_list<std::string_view> words, std::size_t otherwise);
+
+/// The parsers behind the above; nothing where the text is not of that form (or too large).
+[[nodiscard]] std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
+[[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) noexcept;
+[[nodiscard]] std::optional<bool> parse_switch(std::string_view text) noexcept;
+
+} // namespace towline::base

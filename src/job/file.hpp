@@ -1,0 +1,59 @@
+#pragma once
+// Making the job file (docs/wire.md, "The job file"): one sealed, nameless, sparse memfd per job and node.
+
+#include "base/unique_fd.hpp"
+#include "job/control.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace towline::job {
+
+inline constexpr std::uint32_t max_ranks = 16384;
+inline constexpr std::uint64_t min_segment_bytes = std::uint64_t{16} << 20;
+
+struct job_options {
+    std::uint64_t segment_bytes = 0;  ///< a power of two; 0: TOWLINE_SEGMENT, else default_segment_bytes
+    std::uint32_t cores = 0;          ///< 0: base::usable_cores()
+    bool keep_going = false;
+    bool bound = false;
+};
+
+/// Address space for each rank's arena: 64 GiB or four times the memory, whichever is more (a power of two), so that nobody ever runs
+/// out of it; less where all segments would pass 32 TiB together (1 TiB with sanitizers, 8 GiB each), RLIMIT_FSIZE, or half of RLIMIT_AS.
+/// Throws limit_error where less than min_segment_bytes is left.
+[[nodiscard]] std::uint64_t default_segment_bytes(std::uint32_t size);
+
+/// The job file for `size` ranks, filled in and sealed; its descriptor is close-on-exec (whoever starts ranks lets them inherit it).
+/// Throws usage_error, limit_error (a setting or a bound), system_error (the kernel refused).
+[[nodiscard]] base::unique_fd create_job_file(std::uint32_t size, job_options const& options = {});
+
+/// The launcher's view of a job: the control block mapped for as long as the object lives, without being a rank.
+class control_view {
+public:
+    explicit control_view(int job_fd);  ///< of a file that create_job_file made
+    control_view(control_view const&) = delete;
+    control_view& operator=(control_view const&) = delete;
+    ~control_view();
+
+    [[nodiscard]] control_header& header() const noexcept { return *header_; }
+    [[nodiscard]] std::span<rank_slot> slots() const noexcept { return {reinterpret_cast<rank_slot*>(header_ + 1), header_->size}; }
+
+    /// Marks a rank dead with its wait(2) status and wakes everybody who may wait for it. Once per rank; false if it was dead already.
+    bool mark_dead(int rank, int status) noexcept;
+
+private:
+    control_header* header_;
+};
+
+/// Bytes of the control block of a job of `size`, rounded so that segments begin at a huge page.
+[[nodiscard]] constexpr std::uint64_t control_bytes(std::uint32_t size) noexcept
+{
+    constexpr std::uint64_t huge = std::uint64_t{2} << 20;
+    return (sizeof(control_header) + std::uint64_t{size} * sizeof(rank_slot) + huge - 1) / huge * huge;
+}
+
+/// What is wrong with a control block for a file of `file_bytes`; null if nothing. Does not allocate.
+[[nodiscard]] char const* check_control(control_header const& header, std::uint64_t file_bytes) noexcept;
+
+} // namespace towline::job
