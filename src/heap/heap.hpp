@@ -25,26 +25,29 @@ struct address {
 };
 static_assert(sizeof(address) == 16);
 
-/// `size` bytes, aligned to `alignment` (a power of two, at least 64 is given), from this process's arena.
-/// Pages come from a warm pool where possible; their content is undefined. Throws std::bad_alloc when the arena or memory is full.
+/// `size` bytes, aligned to `alignment` (a power of two; at least 64 is given; beyond 2 MiB it holds in this process only), from this
+/// process's arena. Pages come from a warm pool where possible; their content is undefined. Joins the job if that has not happened.
+/// Throws std::bad_alloc (what() says more) when the arena is full, and what membership::instance and the mapping of the heap throw.
 [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = 64);
 /// The same without throwing; null on failure.
 [[nodiscard]] void* try_allocate(std::size_t size, std::size_t alignment = 64) noexcept;
 
 /// Gives a block back, from whichever process owns it now: a block of the own arena goes to the pool, a block of a peer's arena
-/// goes onto that arena's lock-free return list (in the arena itself, which its owner empties when it allocates).
+/// goes into that arena's return box (in the arena itself, which its owner empties when it allocates).
 /// A block of a dead peer's arena is forgotten. Null is allowed.
 void deallocate(void* block) noexcept;
 
-/// Bytes that the block at `block` can hold (at least what was asked for); own arena only.
+/// Bytes that the block at `block` can hold (at least what was asked for); own arena only (0 for a peer's).
 [[nodiscard]] std::size_t usable_size(void const* block) noexcept;
+/// Makes a block of the own arena `size` bytes long where it is, if that is possible; its content stays. Contents of new bytes are undefined.
+[[nodiscard]] bool try_resize(void* block, std::size_t size) noexcept;
 
 /// True if the byte is in the window (any rank's segment); a subtraction and a compare. False in a program that never used the heap.
 [[nodiscard]] bool contains(void const* pointer) noexcept;
 /// The shared address of a range, if the whole of it lies in one segment.
 [[nodiscard]] std::optional<address> find(void const* pointer, std::size_t size) noexcept;
 /// The pointer of a shared range in this process; maps the peer's segment on first use. Throws error if the range is not inside one
-/// segment of the job (a corrupt or hostile address), system_error if mapping is refused.
+/// segment of the job (a corrupt or hostile address), system_error if mapping is refused. Costs a load and compares after the first use.
 [[nodiscard]] void* attach(address where, std::size_t size);
 
 /// The inbox area at the head of a rank's segment (header().inbox_bytes, zero at first), mapped on first use. For the shm transport.
@@ -54,12 +57,20 @@ void deallocate(void* block) noexcept;
 void prefault(void* pointer, std::size_t size) noexcept;
 
 struct statistics {
-    std::uint64_t arena_bytes;     ///< address space of the own arena
-    std::uint64_t in_use;          ///< allocated and not given back
-    std::uint64_t extents;         ///< bytes obtained by the pool (high-water of touched memory, less what was returned)
-    std::uint64_t returned_by_peers; ///< blocks
-    std::uint32_t attached;        ///< peers' segments mapped
+    std::uint64_t arena_bytes = 0;        ///< address space of the own arena
+    std::uint64_t in_use = 0;             ///< big blocks that are allocated, and regions that the pool of small blocks holds
+    std::uint64_t extents = 0;            ///< in_use, and freed memory that is kept warm
+    std::uint64_t returned_by_peers = 0;  ///< blocks, so far
+    std::uint32_t attached = 0;           ///< peers' segments mapped
 };
+/// Zeros in a program that never used the heap.
 [[nodiscard]] statistics stats() noexcept;
+
+/// For the preload allocator: memory from the arena if this process is a rank that a launcher started, else (and when the arena is
+/// full) null. Calls no malloc of this size. `clean` says whether the block reads as zeros.
+[[nodiscard]] void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean) noexcept;
+
+// After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it writes
+// stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing.
 
 } // namespace towline::heap

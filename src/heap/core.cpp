@@ -1,0 +1,174 @@
+#include "heap/core.hpp"
+
+#include "base/log.hpp"
+#include "base/machine.hpp"
+#include "base/settings.hpp"
+#include "job/job.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <mutex>
+#include <tbb/scalable_allocator.h>
+
+namespace towline::heap {
+
+constinit core the_core;
+constinit std::mutex start_mutex;
+
+namespace {
+
+// The pool's locks are invisible to the thread sanitizer, which would take reuse of a block by another thread for a race.
+#if defined(__SANITIZE_THREAD__)
+#define TOWLINE_HEAP_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TOWLINE_HEAP_TSAN 1
+#endif
+#endif
+void order_reuse() noexcept
+{
+#if defined(TOWLINE_HEAP_TSAN)
+    static std::atomic<int> reuse{0};
+    reuse.fetch_add(1, std::memory_order_acq_rel);
+#endif
+}
+
+void* pool_takes(std::intptr_t, std::size_t& bytes)
+{
+    bytes = (bytes + extents::granule - 1) / extents::granule * extents::granule;
+    return the_core.memory.allocate(bytes, extents::granule, extents::kind::region).begin;
+}
+
+int pool_gives(std::intptr_t, void* begin, std::size_t)
+{
+    if (the_core.now.load(std::memory_order_relaxed) == core::phase::forked)
+        return 0;  // the pool empties its caches when a process exits
+    return the_core.memory.release(begin, extents::kind::region) ? 0 : 1;
+}
+
+/// Freed memory that stays warm: a quarter of what the machine (or cgroup) has, shared among the ranks.
+std::size_t bytes_to_keep(job::membership const& who) noexcept
+try {
+    constexpr std::uint64_t least = std::uint64_t{64} << 20;
+    std::uint64_t const memory = std::min(base::total_memory(), base::memory_limit().value_or(~std::uint64_t{0}));
+    return base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
+} catch (std::exception const& e) {
+    base::log(base::log_level::error, "{}", e.what());
+    return std::size_t{64} << 20;
+}
+
+} // namespace
+
+int core::start(job::membership& who, char const** failed) noexcept
+{
+    std::lock_guard const guard(start_mutex);
+    if (now.load(std::memory_order_relaxed) != phase::none)
+        return 0;
+    if (who.forked()) {
+        now.store(phase::forked, std::memory_order_release);  // the arena is the parent's
+        return 0;
+    }
+    *failed = "reserving addresses for the shared heap (ulimit -v; a smaller TOWLINE_SEGMENT needs less)";
+    if (int const error = addresses.open(who); error != 0)
+        return error;
+    arena = static_cast<std::uint32_t>(who.rank());
+    segment = addresses.segment(arena);
+    page_offset = who.header().inbox_bytes;
+    page = reinterpret_cast<arena_page*>(segment + page_offset);
+    arena_begin = (page_offset + sizeof(arena_page) + extents::granule - 1) / extents::granule * extents::granule;
+    *failed = "memory for the bookkeeping of the shared heap";
+    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, bytes_to_keep(who)))
+        return ENOMEM;
+    now.store(phase::ready, std::memory_order_release);
+    return 0;
+}
+
+rml::MemoryPool* core::make_pool() noexcept
+{
+    std::lock_guard const guard(start_mutex);
+    rml::MemoryPool* made = pool.load(std::memory_order_relaxed);
+    if (made == nullptr) {
+        rml::MemPoolPolicy const policy(pool_takes, pool_gives, std::size_t{1} << 20);
+        if (rml::pool_create_v1(0, &policy, &made) != rml::POOL_OK)
+            return nullptr;
+        pool.store(made, std::memory_order_release);
+    }
+    return made;
+}
+
+void* core::allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept
+{
+    if (!std::has_single_bit(alignment) || size > extents::max_bytes || alignment > extents::max_bytes)
+        return nullptr;
+    size = std::max(size, std::size_t{1});
+    alignment = std::max(alignment, std::size_t{64});
+    if (page->returns.any())
+        empty_return_box();
+    if (size >= big || alignment > big / 2)
+        return allocate_big(size, alignment, clean);
+    if (clean != nullptr)
+        *clean = false;
+    return allocate_small(size, alignment);
+}
+
+void* core::allocate_big(std::size_t size, std::size_t alignment, bool* clean) noexcept
+{
+    extents::piece const piece = memory.allocate(size, alignment, extents::kind::block);
+    if (clean != nullptr)
+        *clean = piece.clean;
+    return piece.begin;
+}
+
+void* core::allocate_small(std::size_t size, std::size_t alignment) noexcept
+{
+    rml::MemoryPool* from = pool.load(std::memory_order_acquire);
+    if (from == nullptr && (from = make_pool()) == nullptr) [[unlikely]]
+        return nullptr;
+    void* const block = rml::pool_aligned_malloc(from, size, alignment);
+    order_reuse();
+    return block;
+}
+
+void core::deallocate_own(void* block) noexcept
+{
+    if (static_cast<std::byte*>(block) >= segment + arena_begin) [[likely]] {
+        extents::kind const what = memory.kind_at(block);
+        if (what == extents::kind::region) {
+            order_reuse();
+            rml::pool_free(pool.load(std::memory_order_relaxed), block);
+            return;
+        }
+        if (what == extents::kind::block && memory.release(block, what))
+            return;
+    }
+    if (!complained.exchange(true))
+        base::log(base::log_level::error, "heap::deallocate of {}, which is not a block, or was given back before", block);
+}
+
+std::size_t core::usable(void const* block) const noexcept
+{
+    switch (memory.kind_at(block)) {
+    case extents::kind::block: return memory.bytes_of(block);
+    case extents::kind::region: return rml::pool_msize(pool.load(std::memory_order_relaxed), const_cast<void*>(block));
+    default: return 0;
+    }
+}
+
+void core::empty_return_box() noexcept
+{
+    bool corrupt = false;
+    auto const link_of = [&](std::uint64_t offset) -> std::uint64_t* {
+        std::byte* const block = segment + offset;
+        if (offset >= arena_begin && offset < addresses.segment_bytes() && offset % 64 == 0)
+            if (auto const what = memory.kind_at(block); what == extents::kind::region || (what == extents::kind::block && memory.begins(block)))
+                return reinterpret_cast<std::uint64_t*>(block);
+        corrupt = true;
+        return nullptr;
+    };
+    returned.fetch_add(page->returns.take(link_of, [&](std::uint64_t offset) { deallocate_own(segment + offset); }), std::memory_order_relaxed);
+    if (corrupt && !complained.exchange(true))
+        base::log(base::log_level::error, "a peer gave back something that is not a block of this heap; what else it returned may be lost");
+}
+
+} // namespace towline::heap

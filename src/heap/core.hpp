@@ -1,0 +1,63 @@
+#pragma once
+// The heap's one object: window, extents, pool of small blocks, return box. Constant-initialized, never destroyed: malloc may need it
+// before the first constructor and after the last destructor.
+
+#include "heap/extents.hpp"
+#include "heap/returns.hpp"
+#include "heap/window.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <type_traits>
+
+namespace rml { class MemoryPool; }
+namespace towline::job { class membership; }
+
+namespace towline::heap {
+
+/// First granule of an arena; in shared memory.
+struct arena_page {
+    return_box returns;
+};
+
+struct core {
+    enum class phase : int { none, ready, forked };
+
+    std::atomic<phase> now{phase::none};
+    std::uint32_t arena = 0;           ///< the own rank
+    std::byte* segment = nullptr;      ///< the own segment; what the extents manage begins `arena_begin` behind it
+    std::uint64_t arena_begin = 0;     ///< behind inbox and arena_page
+    arena_page* page = nullptr;
+    std::uint64_t page_offset = 0;     ///< of the arena_page, in every segment
+    std::atomic<rml::MemoryPool*> pool{nullptr};
+    std::atomic<std::uint64_t> returned{0};
+    std::atomic<bool> complained{false};
+    window addresses;
+    extents memory;
+
+    /// Blocks of at least this come as extents of their own; smaller ones from the pool.
+    static constexpr std::size_t big = std::size_t{32} << 10;
+
+    /// Opens the heap of a member of a job. 0, or errno and what failed.
+    int start(job::membership& who, char const** failed) noexcept;
+
+    void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
+    void deallocate_own(void* block) noexcept;
+    void empty_return_box() noexcept;
+    [[nodiscard]] std::size_t usable(void const* block) const noexcept;
+
+private:
+    void* allocate_big(std::size_t size, std::size_t alignment, bool* clean) noexcept;
+    void* allocate_small(std::size_t size, std::size_t alignment) noexcept;
+    rml::MemoryPool* make_pool() noexcept;
+};
+
+extern constinit core the_core;
+static_assert(std::is_trivially_destructible_v<core>);
+
+/// Held while the heap opens and while the process forks.
+extern constinit std::mutex start_mutex;
+
+} // namespace towline::heap

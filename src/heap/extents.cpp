@@ -1,0 +1,364 @@
+#include "heap/extents.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <sys/mman.h>
+
+namespace towline::heap {
+
+// Sizes below 32 granules have a bin each; above, 32 bins per power of two. So rounding up wastes at most 1/32 of address space,
+// and a freed block lies in the very bin that the same request looks into first.
+unsigned extents::bin_of(std::uint32_t size) noexcept
+{
+    if (size < 32)
+        return size;
+    unsigned const log = static_cast<unsigned>(std::bit_width(size)) - 1;
+    return (log - 4) * 32 + (size >> (log - 5) & 31);
+}
+
+std::uint32_t extents::bin_ceiling(std::uint32_t size) noexcept
+{
+    if (size < 64)
+        return size;
+    std::uint32_t const step = 1u << (std::bit_width(size) - 6);
+    return (size + step - 1) & ~(step - 1);
+}
+
+void extents::stop() noexcept
+{
+    munmap(table_, count_ * sizeof(entry));
+    table_ = nullptr;
+    count_ = 0;
+}
+
+bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep) noexcept
+{
+    auto const count = static_cast<std::uint32_t>(std::min(bytes, max_bytes - granule) / granule);
+    void* table = mmap(nullptr, count * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED)
+        return false;
+    begin_ = begin;
+    count_ = count;
+    keep_ = static_cast<std::uint32_t>(std::min(keep, bytes) / granule);
+    table_ = static_cast<entry*>(table);
+    insert(0, count, false);
+    return true;
+}
+
+void extents::set(std::uint32_t at, std::uint32_t size, kind what, bool warm) noexcept
+{
+    table_[at].head = size | static_cast<std::uint32_t>(warm) << 29 | static_cast<std::uint32_t>(what) << 30;
+    table_[at + size - 1].back = size;
+}
+
+void extents::insert(std::uint32_t at, std::uint32_t size, bool warm) noexcept
+{
+    set(at, size, kind::free, warm);
+    bin_set& set_of = warm ? warm_bins_ : clean_bins_;
+    unsigned const bin = bin_of(size);
+    std::uint32_t const first = set_of.first[bin];
+    table_[at].previous = nil;
+    table_[at].next = first == 0 ? nil : first - 1;
+    if (first != 0)
+        table_[first - 1].previous = at;
+    set_of.first[bin] = at + 1;
+    set_of.map[bin / 64] |= std::uint64_t{1} << (bin % 64);
+    set_of.any |= 1u << (bin / 64);
+    if (warm)
+        warm_ += size;
+}
+
+void extents::remove(std::uint32_t at) noexcept
+{
+    entry& e = table_[at];
+    bin_set& set_of = e.warm() ? warm_bins_ : clean_bins_;
+    unsigned const bin = bin_of(e.size());
+    if (e.next != nil)
+        table_[e.next].previous = e.previous;
+    if (e.previous != nil)
+        table_[e.previous].next = e.next;
+    else {
+        set_of.first[bin] = e.next == nil ? 0 : e.next + 1;
+        if (e.next == nil) {
+            set_of.map[bin / 64] &= ~(std::uint64_t{1} << (bin % 64));
+            if (set_of.map[bin / 64] == 0)
+                set_of.any &= ~(1u << (bin / 64));
+        }
+    }
+    if (e.warm())
+        warm_ -= e.size();
+    e.head = 0;
+}
+
+/// The first extent of the lowest bin in which all are large enough.
+std::uint32_t extents::find(bin_set const& set_of, std::uint32_t size) const noexcept
+{
+    unsigned const bin = bin_of(bin_ceiling(size));
+    unsigned word = bin / 64;
+    std::uint64_t bits = set_of.map[word] >> (bin % 64) << (bin % 64);
+    if (bits == 0) {
+        std::uint32_t const words = static_cast<std::uint32_t>(std::uint64_t{set_of.any} >> (word + 1) << (word + 1));
+        if (words == 0)
+            return nil;
+        word = static_cast<unsigned>(std::countr_zero(words));
+        bits = set_of.map[word];
+    }
+    return set_of.first[word * 64 + static_cast<unsigned>(std::countr_zero(bits))] - 1;
+}
+
+/// For when `find` has nothing: an extent that is large enough among those of the same bin.
+std::uint32_t extents::find_exactly(bin_set const& set_of, std::uint32_t size) const noexcept
+{
+    unsigned const bin = bin_of(size);
+    int patience = 64;
+    for (std::uint32_t at = set_of.first[bin] - 1; at != nil && patience > 0; at = table_[at].next, --patience)
+        if (table_[at].size() >= size)
+            return at;
+    return nil;
+}
+
+/// Inserts and joins with free neighbours of the same warmth.
+void extents::insert_joined(std::uint32_t at, std::uint32_t size, bool warm) noexcept
+{
+    if (at > 0) {
+        std::uint32_t const before = at - table_[at - 1].back;
+        if (table_[before].what() == kind::free && table_[before].warm() == warm) {
+            size += table_[before].size();
+            remove(before);
+            at = before;
+        }
+    }
+    if (std::uint32_t const after = at + size; after < count_ && table_[after].what() == kind::free && table_[after].warm() == warm) {
+        size += table_[after].size();
+        remove(after);
+    }
+    insert(at, size, warm);
+}
+
+/// Joins free neighbours whatever their warmth: the last resort before saying that the arena is full.
+void extents::join_all() noexcept
+{
+    for (std::uint32_t at = 0; at < count_;) {
+        std::uint32_t end = at;
+        while (end < count_ && table_[end].what() == kind::free)
+            end += table_[end].size();
+        if (end > at + table_[at].size() && table_[at].what() == kind::free) {
+            for (std::uint32_t i = at; i < end;) {
+                std::uint32_t const size = table_[i].size();
+                remove(i);
+                i += size;
+            }
+            insert(at, end - at, true);
+        }
+        at = end == at ? at + table_[at].size() : end;
+    }
+}
+
+/// Cuts `size` granules at a multiple of `align` granules (counted from address zero) out of a free extent; nil if there is none.
+std::uint32_t extents::carve(std::uint32_t size, std::uint32_t align, kind what, bool& clean) noexcept
+{
+    std::uint32_t const wanted = size + (align - 1);
+    std::uint32_t at = find(warm_bins_, wanted);
+    if (at == nil && (at = find_exactly(warm_bins_, wanted)) == nil && (at = find(clean_bins_, wanted)) == nil)
+        at = find_exactly(clean_bins_, wanted);
+    if (at == nil)
+        return nil;
+    bool const warm = table_[at].warm();
+    std::uint32_t have = table_[at].size();
+    remove(at);
+    auto const number = reinterpret_cast<std::uintptr_t>(begin_) / granule + at;
+    if (auto const front = static_cast<std::uint32_t>((align - number % align) % align); front > 0) {
+        insert(at, front, warm);
+        at += front;
+        have -= front;
+    }
+    // The free neighbour behind, if any, is of the other warmth, so there is nothing to join with.
+    if (have > size)
+        insert(at + size, have - size, warm);
+    set(at, size, what, false);
+    used_ += size;
+    clean = !warm;
+    return at;
+}
+
+extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept
+{
+    std::size_t const granules = (bytes + granule - 1) / granule;
+    std::size_t const align = std::max(alignment / granule, std::size_t{1});
+    if (bytes > std::size_t{count_} * granule || align > count_)
+        return {};
+    auto size = static_cast<std::uint32_t>(granules);
+    if (what == kind::block)
+        size = std::min(bin_ceiling(size), count_);
+    std::lock_guard const guard(mutex_);
+    bool clean = false;
+    std::uint32_t at = carve(size, static_cast<std::uint32_t>(align), what, clean);
+    if (at == nil) {
+        join_all();
+        at = carve(static_cast<std::uint32_t>(granules), static_cast<std::uint32_t>(align), what, clean);
+        if (at == nil)
+            return {};
+        size = static_cast<std::uint32_t>(granules);
+    }
+    if (what == kind::region)
+        for (std::uint32_t i = at + 1; i < at + size; ++i)
+            table_[i].head = static_cast<std::uint32_t>(kind::region) << 30;
+    return {begin_ + std::size_t{at} * granule, clean};
+}
+
+bool extents::release(void* begin, kind what) noexcept
+{
+    std::unique_lock guard(mutex_);
+    std::uint32_t const at = index(begin);
+    entry const& e = table_[at];
+    if (e.what() != what || e.size() == 0 || begin != begin_ + std::size_t{at} * granule)
+        return false;
+    std::uint32_t const size = e.size();
+    if (what == kind::region)
+        for (std::uint32_t i = at + 1; i < at + size; ++i)
+            table_[i].head = 0;
+    table_[at].head = 0;
+    used_ -= size;
+    insert_joined(at, size, true);
+    if (warm_ > keep_) {
+        guard.unlock();
+        trim();
+    }
+    return true;
+}
+
+bool extents::resize(void* begin, std::size_t bytes) noexcept
+{
+    std::lock_guard const guard(mutex_);
+    std::uint32_t const at = index(begin);
+    if (table_[at].what() != kind::block || begin != begin_ + std::size_t{at} * granule || bytes > std::size_t{count_} * granule)
+        return false;
+    std::uint32_t const have = table_[at].size();
+    auto const want = std::max(static_cast<std::uint32_t>((bytes + granule - 1) / granule), 1u);
+    if (want < have) {
+        if (bin_ceiling(want) >= have)
+            return true;
+        set(at, want, kind::block, false);
+        used_ -= have - want;
+        insert_joined(at + want, have - want, true);
+        return true;
+    }
+    if (want == have)
+        return true;
+    // Two free neighbours of different warmth may follow each other.
+    std::uint32_t end = at + have;
+    while (end < count_ && end - at < want && table_[end].what() == kind::free)
+        end += table_[end].size();
+    if (end - at < want)
+        return false;
+    for (std::uint32_t i = at + have; i < end;) {
+        std::uint32_t const size = table_[i].size();
+        bool const warm = table_[i].warm();
+        remove(i);
+        if (i + size > at + want)
+            insert(at + want, i + size - (at + want), warm);
+        i += size;
+    }
+    set(at, want, kind::block, false);
+    used_ += want - have;
+    return true;
+}
+
+/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left. No lock while the kernel works.
+void extents::trim() noexcept
+{
+    std::unique_lock guard(mutex_);
+    while (warm_ > keep_ - keep_ / 4) {
+        std::uint32_t const at = [&] {
+            auto const word = static_cast<unsigned>(std::bit_width(warm_bins_.any)) - 1;
+            auto const bit = static_cast<unsigned>(std::bit_width(warm_bins_.map[word])) - 1;
+            return warm_bins_.first[word * 64 + bit] - 1;
+        }();
+        std::uint32_t const size = table_[at].size();
+        remove(at);
+        set(at, size, kind::none, false);  // nobody's: neither joined nor released nor handed out meanwhile
+        guard.unlock();
+        bool const clean = madvise(begin_ + std::size_t{at} * granule, std::size_t{size} * granule, MADV_REMOVE) == 0;
+        guard.lock();
+        table_[at].head = 0;
+        if (!clean)
+            keep_ = count_;  // this kernel does not take memory back: do not ask again
+        insert_joined(at, size, !clean);
+    }
+}
+
+extents::kind extents::kind_at(void const* pointer) const noexcept
+{
+    std::uint32_t const at = index(pointer);
+    return at < count_ ? table_[at].what() : kind::none;
+}
+
+std::size_t extents::bytes_of(void const* begin) const noexcept
+{
+    return std::size_t{table_[index(begin)].size()} * granule;
+}
+
+std::size_t extents::in_use() const noexcept
+{
+    std::lock_guard const guard(mutex_);
+    return std::size_t{used_} * granule;
+}
+
+std::size_t extents::warm() const noexcept
+{
+    std::lock_guard const guard(mutex_);
+    return std::size_t{warm_} * granule;
+}
+
+char const* extents::check() const
+{
+    std::lock_guard const guard(mutex_);
+    std::uint32_t warm = 0;
+    std::uint32_t used = 0;
+    std::uint32_t free_extents = 0;
+    bool was_free = false;
+    bool was_warm = false;
+    for (std::uint32_t at = 0; at < count_; at += table_[at].size()) {
+        entry const& e = table_[at];
+        if (e.size() == 0 || e.size() > count_ - at)
+            return "an extent has an impossible size";
+        if (table_[at + e.size() - 1].back != e.size())
+            return "an extent's end does not know its size";
+        bool const is_free = e.what() == kind::free;
+        if (is_free && was_free && was_warm == e.warm())
+            return "free neighbours were not joined";
+        if (is_free)
+            ++free_extents;
+        else if (e.what() == kind::none)
+            return "an extent is nothing";
+        else
+            used += e.size();
+        if (is_free && e.warm())
+            warm += e.size();
+        for (std::uint32_t i = at + 1; i < at + e.size(); ++i)
+            if (table_[i].what() != (e.what() == kind::region ? kind::region : kind::none))
+                return "a granule inside an extent claims to be another";
+        was_free = is_free;
+        was_warm = e.warm();
+    }
+    if (warm != warm_ || used != used_)
+        return "the sums are wrong";
+    std::uint32_t listed = 0;
+    for (bin_set const* set_of : {&warm_bins_, &clean_bins_})
+        for (unsigned bin = 0; bin < bins; ++bin) {
+            bool const bit = (set_of->map[bin / 64] >> (bin % 64) & 1) != 0;
+            if (bit != (set_of->first[bin] != 0) || (bit && (set_of->any >> (bin / 64) & 1) == 0))
+                return "a bin's bit is wrong";
+            std::uint32_t previous = nil;
+            for (std::uint32_t at = set_of->first[bin] - 1; at != nil; at = table_[at].next) {
+                if (table_[at].what() != kind::free || bin_of(table_[at].size()) != bin || table_[at].previous != previous ||
+                    table_[at].warm() != (set_of == &warm_bins_))
+                    return "a bin lists a wrong extent";
+                previous = at;
+                ++listed;
+            }
+        }
+    return listed == free_extents ? nullptr : "a free extent is in no bin";
+}
+
+} // namespace towline::heap

@@ -1,0 +1,117 @@
+#pragma once
+// Cuts an arena into extents of whole granules: big blocks for programs, and regions for the pool of small blocks.
+// Good fit through size bins (M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", 2004), immediate joining
+// of free neighbours. All bookkeeping lies in private memory beside the arena, so nobody else can damage it.
+//
+// Free extents are *warm* (their pages were touched, their content is stale) or *clean* (holes in the file: they read as zeros and cost a
+// page fault per page). Warm ones are handed out first. Warm memory beyond a bound is given back to the kernel.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace towline::heap {
+
+class extents {
+public:
+    static constexpr std::size_t granule = std::size_t{16} << 10;
+    static constexpr std::size_t max_bytes = granule << 29;
+
+    enum class kind : std::uint32_t { none = 0, free = 1, block = 2, region = 3 };
+    struct piece {
+        void* begin = nullptr;
+        bool clean = false;  ///< reads as zeros
+    };
+
+    constexpr extents() = default;
+    extents(extents const&) = delete;
+    extents& operator=(extents const&) = delete;
+
+    /// Takes over [begin, begin + bytes), a clean MAP_SHARED mapping; both multiples of the granule (in addresses, too). At most `keep` bytes stay warm
+    /// while free. Once, before anything else. False if there is no memory for the bookkeeping.
+    [[nodiscard]] bool start(std::byte* begin, std::size_t bytes, std::size_t keep) noexcept;
+
+    /// Forgets everything. There is no destructor: the heap lives as long as the process.
+    void stop() noexcept;
+
+    /// An extent of at least `bytes` (not 0), aligned to the granule or to `alignment` (a power of two); null if there is no room.
+    [[nodiscard]] piece allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept;
+    /// Gives back an extent that begins at `begin`; false (and nothing happens) if there is no such extent.
+    bool release(void* begin, kind what) noexcept;
+    /// Makes the block at `begin` at least `bytes` long where it is: gives back the end, or takes from a free neighbour. False if that cannot be.
+    bool resize(void* begin, std::size_t bytes) noexcept;
+
+    /// What the byte at `pointer` (in the arena) is part of, where that is a region; else what begins at its granule.
+    [[nodiscard]] kind kind_at(void const* pointer) const noexcept;
+    /// True if the pointer is the very beginning of the extent that begins at its granule.
+    [[nodiscard]] bool begins(void const* pointer) const noexcept { return static_cast<std::size_t>(static_cast<std::byte const*>(pointer) - begin_) % granule == 0; }
+    /// Bytes of the block that begins at `begin`.
+    [[nodiscard]] std::size_t bytes_of(void const* begin) const noexcept;
+
+    [[nodiscard]] std::size_t in_use() const noexcept;
+    [[nodiscard]] std::size_t warm() const noexcept;
+    /// Calls f(begin, bytes) for every block and region, by address. Under the lock, or in a child that has it to itself.
+    template <class F>
+    void for_each_used(F&& f) const
+    {
+        for (std::uint32_t i = 0; i < count_; i += table_[i].size())
+            if (table_[i].what() == kind::block || table_[i].what() == kind::region)
+                f(begin_ + std::size_t{i} * granule, std::size_t{table_[i].size()} * granule);
+    }
+
+    /// For fork: nobody changes anything in between. Also forks of a test that looks inside.
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
+
+    /// Checks every invariant; null or what is wrong. For tests.
+    [[nodiscard]] char const* check() const;
+
+private:
+    // One per granule. Only the first entry of an extent has a head (and links, if free), only the last has `back`; inside a region every head says so.
+    struct entry {
+        std::uint32_t head;  ///< size in granules | warm << 29 | kind << 30
+        std::uint32_t back;
+        std::uint32_t next;
+        std::uint32_t previous;
+        [[nodiscard]] std::uint32_t size() const noexcept { return head & ((1u << 29) - 1); }
+        [[nodiscard]] bool warm() const noexcept { return (head >> 29 & 1) != 0; }
+        [[nodiscard]] kind what() const noexcept { return static_cast<kind>(head >> 30); }
+    };
+    static constexpr std::uint32_t nil = ~0u;
+    static constexpr unsigned bins = 27 * 32;
+    struct bin_set {
+        std::uint32_t any = 0;
+        std::array<std::uint64_t, (bins + 63) / 64> map{};
+        std::array<std::uint32_t, bins> first{};  ///< index + 1; 0: empty
+    };
+
+    static unsigned bin_of(std::uint32_t size) noexcept;
+    static std::uint32_t bin_ceiling(std::uint32_t size) noexcept;
+
+    void set(std::uint32_t at, std::uint32_t size, kind what, bool warm) noexcept;
+    void insert(std::uint32_t at, std::uint32_t size, bool warm) noexcept;
+    void remove(std::uint32_t at) noexcept;
+    std::uint32_t find(bin_set const&, std::uint32_t size) const noexcept;
+    std::uint32_t find_exactly(bin_set const&, std::uint32_t size) const noexcept;
+    void insert_joined(std::uint32_t at, std::uint32_t size, bool warm) noexcept;
+    void join_all() noexcept;
+    std::uint32_t carve(std::uint32_t size, std::uint32_t align, kind what, bool& clean) noexcept;
+    void trim() noexcept;
+    [[nodiscard]] std::uint32_t index(void const* pointer) const noexcept
+    {
+        return static_cast<std::uint32_t>(static_cast<std::size_t>(static_cast<std::byte const*>(pointer) - begin_) / granule);
+    }
+
+    std::byte* begin_ = nullptr;
+    std::uint32_t count_ = 0;
+    entry* table_ = nullptr;
+    std::uint32_t warm_ = 0;  ///< granules, free
+    std::uint32_t used_ = 0;  ///< granules
+    std::uint32_t keep_ = 0;  ///< granules
+    bin_set warm_bins_{};
+    bin_set clean_bins_{};
+    mutable std::mutex mutex_;
+};
+
+} // namespace towline::heap
