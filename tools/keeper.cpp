@@ -1,0 +1,569 @@
+#include "keeper.hpp"
+
+#include "base/machine.hpp"
+#include "base/settings.hpp"
+#include "binding.hpp"
+#include "processes.hpp"
+#include "stats.hpp"
+#include "towline/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace towline::tools {
+
+namespace {
+
+constexpr std::int64_t ms = 1'000'000;
+constexpr int front_died = SIGURG;  // what the kernel sends when the front is gone; nobody else sends it
+
+bool same_file(int a, int b)
+{
+    struct stat first {};
+    struct stat second {};
+    return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino &&
+           first.st_rdev == second.st_rdev;
+}
+
+/// libtowline-malloc.so lies beside the library that this program uses, in a build tree and when installed.
+std::string preload_library()
+{
+    Dl_info about{};
+    if (dladdr(reinterpret_cast<void const*>(&job::create_job_file), &about) == 0 || about.dli_fname == nullptr)
+        return {};
+    std::unique_ptr<char, void (*)(void*)> const path(realpath(about.dli_fname, nullptr), &std::free);
+    if (!path)
+        return {};
+    std::string const library(path.get());
+    std::string const found = library.substr(0, library.rfind('/') + 1) + "libtowline-malloc.so";
+    return access(found.c_str(), R_OK) == 0 ? found : std::string();
+}
+
+std::string printable(char const* text, std::size_t most)
+{
+    std::string clean;
+    for (std::size_t i = 0; i < most && text[i] != '\0'; ++i)
+        clean += text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    return clean;
+}
+
+} // namespace
+
+
+int keep(run_options const& options, surroundings const& around)
+{
+    keeper k(options, around);
+    return k.run();
+}
+
+keeper::keeper(run_options const& options, surroundings const& around) : options_(options), around_(around), timeout_(options.timeout)
+{
+    setpgid(0, 0);  // signals from the terminal go to the front, which passes them on
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (int const number : forwarded_signals)
+        sigaddset(&ours, number);
+    sigaddset(&ours, SIGCHLD);
+    sigaddset(&ours, front_died);
+    sigprocmask(SIG_BLOCK, &ours, nullptr);
+    sigset_t tty_write;
+    sigemptyset(&tty_write);
+    sigaddset(&tty_write, SIGTTOU);
+    sigprocmask(SIG_BLOCK, &tty_write, nullptr);  // `stty tostop` must not stop us
+    signals_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
+    prctl(PR_SET_PDEATHSIG, front_died);
+    if (getppid() != around.front)
+        _exit(exit_failed);
+
+    job::job_options job;
+    job.keep_going = options.keep_going;
+    job.bound = options.bind_to_cores;
+    job.cores = base::usable_cores();
+    file_ = job::create_job_file(static_cast<std::uint32_t>(options.ranks), job);
+    if (int const high = fcntl(file_.get(), F_DUPFD_CLOEXEC, 100); high >= 0)
+        file_.reset(high);  // out of the way of scripts that use 3 to 9, and of those of the shell
+    view_ = std::make_unique<job::control_view>(file_.get());
+    if (options.bind_to_cores)
+        cores_ = allowed_cores();
+    if (same_file(1, 2))
+        err_ = &out_;
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    host_ = name.data();
+    nothing_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    int ends[2];
+    if (!signals_ || !nothing_ || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        throw system_error("preparing to start ranks", errno);
+    exec_failures_.reset(ends[0]);
+    exec_failures_in_.reset(ends[1]);
+    prepare_environment();
+}
+
+void keeper::prepare_environment()
+{
+    if (options_.heap)
+        preload_ = preload_library();
+    setenv("TOWLINE_SIZE", fmt::format("{}", options_.ranks).c_str(), 1);
+    setenv("TOWLINE_HEAP", options_.heap ? "on" : "off", 1);
+    if (preload_.empty())
+        return;
+    auto const others = base::setting("LD_PRELOAD");
+    setenv("LD_PRELOAD", others ? fmt::format("{}:{}", preload_, *others).c_str() : preload_.c_str(), 1);
+}
+
+// --- starting
+
+void keeper::start(int rank)
+{
+    int out[2];
+    int err[2];
+    if (pipe2(out, O_CLOEXEC) != 0)
+        throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
+    base::unique_fd out_read(out[0]);
+    base::unique_fd out_write(out[1]);
+    if (pipe2(err, O_CLOEXEC) != 0)
+        throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
+    base::unique_fd err_read(err[0]);
+    base::unique_fd err_write(err[1]);
+    if (!cores_.empty())
+        view_->slots()[static_cast<std::size_t>(rank)].cpu.store(
+            static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank) % cores_.size()].front()) + 1);
+
+    pid_t const pid = fork();
+    if (pid < 0)
+        throw system_error(fmt::format("fork of rank {} (ulimit -u, pids of the cgroup)", rank), errno);
+    if (pid == 0)
+        become(rank, out[1], err[1]);
+    setpgid(pid, pid);  // here and in the child: whoever comes first
+
+    auto& r = ranks_[static_cast<std::size_t>(rank)];
+    r.pid = pid;
+    r.running = true;
+    std::string const tag = options_.tag ? fmt::format("[{}] ", rank) : std::string();
+    r.out.emplace(std::move(out_read), out_, tag);
+    r.err.emplace(std::move(err_read), *err_, tag);
+}
+
+void keeper::become(int rank, int out, int err)
+{
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == around_.front || getppid() == 1)
+        _exit(exit_failed);  // the keeper died in between
+    dup2(rank == 0 ? around_.rank0_stdin : nothing_.get(), 0);
+    dup2(out, 1);
+    dup2(err, 2);
+    fcntl(file_.get(), F_SETFD, 0);
+    setenv("TOWLINE_JOB", fmt::format("{}:{}", file_.get(), rank).c_str(), 1);
+    setenv("TOWLINE_RANK", fmt::format("{}", rank).c_str(), 1);
+    if (!cores_.empty() && !bind_to(cores_[static_cast<std::size_t>(rank) % cores_.size()]))
+        fmt::print(stderr, "towline run: rank {} could not be bound to a core: {}\n", rank, std::strerror(errno));
+    std::vector<char*> arguments;
+    for (auto const& argument : options_.command)
+        arguments.push_back(const_cast<char*>(argument.c_str()));
+    arguments.push_back(nullptr);
+    restore_descriptor_limit(around_.descriptors);
+    sigset_t none;
+    sigemptyset(&none);
+    restore_signals();
+    execvp(around_.program.c_str(), arguments.data());  // p: a script without #! runs in a shell, as everywhere
+    std::array<int, 2> const failure{rank, errno};
+    (void)!::write(exec_failures_in_.get(), failure.data(), sizeof failure);
+    _exit(errno == ENOENT ? exit_not_found : exit_not_executable);
+}
+
+// --- the loop
+
+int keeper::run()
+{
+    started_ns_ = base::monotonic_ns();
+    ranks_.resize(static_cast<std::size_t>(options_.ranks));
+    for (int r = 0; r < options_.ranks; ++r)
+        start(r);
+    exec_failures_in_.reset();
+    if (around_.rank0_stdin != 0)
+        close(around_.rank0_stdin);  // else rank 0's end would not close the pipe
+    while (watch_once()) {
+    }
+    return conclude();
+}
+
+int keeper::running() const
+{
+    return static_cast<int>(std::count_if(ranks_.begin(), ranks_.end(), [](auto const& r) { return r.running; }));
+}
+
+int keeper::patience_ms()
+{
+    std::int64_t wait = -1;
+    auto at_most = [&](std::int64_t ns) {
+        std::int64_t const in_ms = std::max<std::int64_t>(0, (ns + ms - 1) / ms);
+        wait = wait < 0 ? in_ms : std::min(wait, in_ms);
+    };
+    if (kill_at_ns_ != 0)
+        at_most(kill_at_ns_ - base::monotonic_ns());
+    if (auto const left = timeout_.left(); left != std::chrono::nanoseconds::max())
+        at_most(left.count());
+    for (auto const& r : ranks_)
+        if (r.running && !r.member) {  // has its program joined from a process below?
+            at_most(100 * ms);
+            break;
+        }
+    return static_cast<int>(std::min<std::int64_t>(wait, 1'000'000));
+}
+
+bool keeper::watch_once()
+{
+    std::vector<pollfd> watched{{signals_.get(), POLLIN, 0}, {exec_failures_ ? exec_failures_.get() : -1, POLLIN, 0}};
+    std::vector<stream*> streams;
+    constexpr std::size_t enough = 1 << 20;  // no more is read while a slow reader leaves this much
+    if (out_.waiting() > 0)
+        watched.push_back({out_.fd(), POLLOUT, 0});
+    if (err_ != &out_ && err_->waiting() > 0)
+        watched.push_back({err_->fd(), POLLOUT, 0});
+    std::size_t const first_stream = watched.size();
+    for (auto& r : ranks_) {
+        if (r.out && r.out->fd() >= 0 && out_.waiting() < enough) {
+            streams.push_back(&*r.out);
+            watched.push_back({r.out->fd(), POLLIN, 0});
+        }
+        if (r.err && r.err->fd() >= 0 && err_->waiting() < enough) {
+            streams.push_back(&*r.err);
+            watched.push_back({r.err->fd(), POLLIN, 0});
+        }
+    }
+    std::size_t const first_member = watched.size();
+    for (auto& r : ranks_)
+        if (r.running && r.member && r.member_gone_ns == 0)
+            watched.push_back({r.member.get(), POLLIN, 0});
+
+    if (poll(watched.data(), watched.size(), patience_ms()) < 0 && errno != EINTR)
+        throw system_error("poll", errno);
+    for (std::size_t i = first_stream; i < first_member; ++i)
+        if (watched[i].revents != 0)
+            streams[i - first_stream]->pump();
+    out_.flush();
+    err_->flush();
+    if (out_.broken() && !output_refused_) {
+        // Ranks that write on get SIGPIPE, as they would without us.
+        output_refused_ = true;
+        for (auto& r : ranks_)
+            if (r.out)
+                r.out->close();
+    }
+    if (watched[1].revents != 0) {
+        std::array<int, 2> failure{};
+        if (::read(exec_failures_.get(), failure.data(), sizeof failure) == sizeof failure) {
+            if (!ending_)
+                say(fmt::format("towline run: {}: {}", around_.program, std::strerror(failure[1])));
+            note_code(failure[1] == ENOENT ? exit_not_found : exit_not_executable);
+            end_job();
+        } else {
+            exec_failures_.reset();
+        }
+    }
+    if (watched[0].revents != 0)
+        on_signal();
+    for (std::size_t i = first_member; i < watched.size(); ++i)
+        if (watched[i].revents != 0)
+            for (auto& r : ranks_)
+                if (r.member.get() == watched[i].fd)
+                    r.member_gone_ns = base::monotonic_ns();
+    on_timers();
+    return running() > 0;
+}
+
+void keeper::on_signal()
+{
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+        int const number = static_cast<int>(info.ssi_signo);
+        if (number == SIGCHLD) {
+            reap();
+        } else if (number == front_died) {
+            if (getppid() == around_.front)
+                continue;  // somebody else's
+            kill_descendants(2000);
+            _exit(exit_failed);
+        } else {
+            std::int64_t const now = base::monotonic_ns();
+            bool const ends = number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
+            // A second ^C means it; two at the same moment are one that came by two ways.
+            if (number == SIGINT && asked_to_end_ == SIGINT && now - asked_ns_ > 200 * ms) {
+                note_code(128 + SIGINT);
+                kill_all();
+            } else {
+                signal_ranks(number);
+            }
+            if (ends && asked_to_end_ == 0) {
+                asked_to_end_ = number;
+                asked_ns_ = now;
+            }
+        }
+    }
+}
+
+void keeper::on_timers()
+{
+    watch_members();
+    if (kill_at_ns_ != 0 && base::monotonic_ns() >= kill_at_ns_) {
+        kill_at_ns_ = 0;
+        kill_all();
+    }
+    if (timeout_.passed() && running() > 0) {
+        timeout_ = base::deadline(std::chrono::nanoseconds::max());
+        if (ending_)
+            return;
+        say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended", static_cast<double>(options_.timeout.count()) / 1e9));
+        for (std::size_t r = 0; r < ranks_.size(); ++r) {
+            auto const waits = printable(view_->slots()[r].waiting_for.data(), view_->slots()[r].waiting_for.size());
+            if (ranks_[r].running && !waits.empty())
+                say(fmt::format("towline:   rank {} waits for {}", r, waits));
+        }
+        code_ = exit_timeout;
+        end_job();
+    }
+}
+
+// --- how ranks end
+
+void keeper::reap()
+{
+    int status = 0;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (std::size_t r = 0; r < ranks_.size(); ++r)
+            if (ranks_[r].pid == pid && ranks_[r].running)
+                ended(static_cast<int>(r), status);
+}
+
+void keeper::ended(int rank, int status)
+{
+    auto& process = ranks_[static_cast<std::size_t>(rank)];
+    auto& slot = view_->slots()[static_cast<std::size_t>(rank)];
+    process.running = false;
+    auto const state = static_cast<job::rank_state>(slot.state.load());
+    int const code = exit_code(status);
+    note_code(code);
+    if (code == 0 && state != job::rank_state::joined) {
+        // A program that never joined: nobody may wait for it.
+        if (state == job::rank_state::empty)
+            view_->mark_dead(rank, status);
+        return;
+    }
+    if (code == 0)
+        note_code(1);
+    bool const as_asked = asked_to_end_ != 0 && (code == 128 + asked_to_end_ || code == 128 + SIGKILL);
+    bool const unread = output_refused_ && code == 128 + SIGPIPE;
+    bool const alone = options_.ranks == 1 && WIFEXITED(status) && state != job::rank_state::joined;
+    bool const first = !ending_;
+    if (first && !as_asked && !unread && !alone) {
+        std::string how;
+        if (WIFSIGNALED(status))
+            how = fmt::format("was killed by {}", describe_signal(WTERMSIG(status)));
+        else if (code == 0)
+            how = "ended without leaving the job (exit code 0)";
+        else if (code > 128 && sigabbrev_np(code - 128) != nullptr && slot.pid.load() != 0 && slot.pid.load() != process.pid)
+            how = fmt::format("ended with exit code {}: its program (pid {}) was killed by {}", code, slot.pid.load(), describe_signal(code - 128));
+        else
+            how = fmt::format("ended with exit code {}", code);
+        report(rank, how);
+    }
+    if (first && !options_.keep_going && !as_asked)
+        end_job();
+    kill(-process.pid, SIGKILL);  // what it leaves behind in its group
+    view_->mark_dead(rank, status);
+}
+
+void keeper::watch_members()
+{
+    std::int64_t const now = base::monotonic_ns();
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        auto& process = ranks_[r];
+        if (!process.running)
+            continue;
+        auto& slot = view_->slots()[r];
+        if (!process.member) {
+            pid_t const pid = slot.pid.load();
+            if (pid <= 0 || pid == process.pid || slot.state.load() != static_cast<std::uint32_t>(job::rank_state::joined) || !is_descendant(pid, process.pid))
+                continue;
+            process.member.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+        } else if (process.member_gone_ns != 0 && now - process.member_gone_ns > 200 * ms) {
+            // Its wrapper had time to end with it, and did not.
+            process.member_gone_ns = std::numeric_limits<std::int64_t>::max() / 2;
+            if (slot.state.load() == static_cast<std::uint32_t>(job::rank_state::joined))
+                member_vanished(static_cast<int>(r));
+        }
+    }
+}
+
+void keeper::member_vanished(int rank)
+{
+    auto& slot = view_->slots()[static_cast<std::size_t>(rank)];
+    if (!ending_)
+        report(rank, fmt::format("ended without leaving the job: its program was pid {}, its wrapper still runs", slot.pid.load()));
+    note_code(1);
+    if (!options_.keep_going)
+        end_job();
+    view_->mark_dead(rank, 0);
+}
+
+void keeper::report(int rank, std::string const& how)
+{
+    auto const& slot = view_->slots()[static_cast<std::size_t>(rank)];
+    auto const waits = printable(slot.waiting_for.data(), slot.waiting_for.size());
+    say(fmt::format("towline: rank {} (pid {} on {}) {}{}; {}", rank, ranks_[static_cast<std::size_t>(rank)].pid, host_, how,
+                    waits.empty() ? "" : fmt::format(", while it waited for {}", waits), options_.keep_going ? "the others go on" : "the job is ended"));
+}
+
+void keeper::say(std::string const& line)
+{
+    // After what the ranks have written so far.
+    for (auto& r : ranks_)
+        for (auto* s : {&r.out, &r.err})
+            while (*s && (*s)->fd() >= 0) {
+                pollfd ready{(*s)->fd(), POLLIN, 0};
+                if (poll(&ready, 1, 0) <= 0 || (ready.revents & POLLIN) == 0 || !(*s)->pump() || err_->waiting() + out_.waiting() > (4 << 20))
+                    break;
+            }
+    if (err_->open_line != nullptr)
+        err_->append("\n");
+    err_->open_line = nullptr;
+    err_->append(line + "\n");
+    err_->flush();
+}
+
+// --- ending
+
+void keeper::signal_ranks(int number)
+{
+    for (auto const& r : ranks_)
+        if (r.running)
+            kill(-r.pid, number);
+}
+
+void keeper::end_job()
+{
+    if (ending_)
+        return;
+    ending_ = true;
+    signal_ranks(SIGTERM);
+    signal_ranks(SIGCONT);  // a stopped process would not see it
+    kill_at_ns_ = base::monotonic_ns() + 500 * ms;
+}
+
+void keeper::kill_all()
+{
+    ending_ = true;
+    signal_ranks(SIGKILL);
+    for (pid_t const pid : descendants(getpid()))
+        kill(pid, SIGKILL);
+    if (running() > 0)
+        kill_at_ns_ = base::monotonic_ns() + 50 * ms;  // again, for what was forked meanwhile
+}
+
+void keeper::end_leftovers()
+{
+    // Helpers that end with their input (a tee, a pager) get a moment; then nobody stays.
+    std::int64_t const begin = base::monotonic_ns();
+    bool asked = false;
+    for (;;) {
+        while (waitpid(-1, nullptr, WNOHANG) > 0) {
+        }
+        auto const left = descendants(getpid());
+        if (left.empty())
+            return;
+        std::int64_t const waited = base::monotonic_ns() - begin;
+        if (ending_ || waited > 600 * ms)
+            break;
+        if (!asked && waited > 300 * ms) {
+            asked = true;
+            for (pid_t const pid : left)
+                kill(pid, SIGTERM);
+        }
+        finish_output();
+        usleep(5000);
+    }
+    kill_descendants(1000);
+}
+
+void keeper::finish_output()
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (auto& r : ranks_)
+            for (auto* s : {&r.out, &r.err}) {
+                if (!*s || (*s)->fd() < 0)
+                    continue;
+                pollfd ready{(*s)->fd(), POLLIN, 0};
+                if (poll(&ready, 1, 0) > 0 && (*s)->pump())
+                    more = true;
+            }
+        if (out_.waiting() + err_->waiting() > (1 << 20) && !flush_all())
+            return;
+    }
+    out_.flush();
+    err_->flush();
+}
+
+bool keeper::flush_all()
+{
+    for (;;) {
+        out_.flush();
+        err_->flush();
+        if (out_.waiting() + err_->waiting() == 0)
+            return true;
+        std::array<pollfd, 3> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{out_.waiting() > 0 ? out_.fd() : -1, POLLOUT, 0},
+                                      pollfd{err_->waiting() > 0 ? err_->fd() : -1, POLLOUT, 0}};
+        poll(watched.data(), watched.size(), -1);
+        signalfd_siginfo info{};
+        while (watched[0].revents != 0 && ::read(signals_.get(), &info, sizeof info) == sizeof info)
+            if (int const number = static_cast<int>(info.ssi_signo);
+                number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT || (number == front_died && getppid() != around_.front))
+                return false;
+    }
+}
+
+int keeper::conclude()
+{
+    double const seconds = static_cast<double>(base::monotonic_ns() - started_ns_) / 1e9;
+    finish_output();
+    end_leftovers();
+    finish_output();
+    for (auto& r : ranks_)
+        for (auto* s : {&r.out, &r.err})
+            if (*s && (*s)->fd() >= 0)
+                (*s)->close();
+    if (options_.stats) {
+        if (options_.stats_file.empty()) {
+            auto const table = stats_table(*view_, seconds);
+            say(table.substr(0, table.size() - 1));
+        } else {
+            FILE* file = std::fopen(options_.stats_file.c_str(), "we");
+            auto const text = stats_json(*view_, seconds);
+            bool const written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+            if ((file != nullptr && std::fclose(file) != 0) || !written) {
+                say(fmt::format("towline run: {}: {}", options_.stats_file, std::strerror(errno)));
+                note_code(exit_failed);
+            }
+        }
+    }
+    flush_all();
+    return code_;
+}
+
+} // namespace towline::tools

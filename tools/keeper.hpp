@@ -1,0 +1,84 @@
+#pragma once
+// The keeper of a job: starts the ranks, forwards what they write, notices how they end.
+
+#include "base/clock.hpp"
+#include "base/unique_fd.hpp"
+#include "job/file.hpp"
+#include "lines.hpp"
+#include "run.hpp"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace towline::tools {
+
+class keeper {
+public:
+    keeper(run_options const&, surroundings const&);
+    int run();
+
+private:
+    struct rank_process {
+        pid_t pid = 0;
+        bool running = false;
+        base::unique_fd member;  ///< pidfd of the process that joined, where that is a descendant of `pid`
+        std::int64_t member_gone_ns = 0;
+        std::optional<stream> out;
+        std::optional<stream> err;
+    };
+
+    void start(int rank);
+    [[noreturn]] void become(int rank, int out, int err);
+    void prepare_environment();
+
+    bool watch_once();  ///< false when the job is over
+    [[nodiscard]] int patience_ms();
+    void pump(std::vector<stream*> const& ready);
+    void on_signal();
+    void on_timers();
+    void reap();
+    void ended(int rank, int status);
+    void watch_members();
+    void member_vanished(int rank);
+
+    void report(int rank, std::string const& how);
+    void say(std::string const& line);
+    void end_job();                     ///< SIGTERM now, SIGKILL in half a second
+    void kill_all();
+    void signal_ranks(int number);
+    void end_leftovers();
+    void finish_output();
+    bool flush_all();                   ///< waits for slow readers; false when told to end meanwhile
+    int conclude();
+    void note_code(int code) { if (code_ == 0) code_ = code; }
+    [[nodiscard]] int running() const;
+
+    run_options const& options_;
+    surroundings const& around_;
+    base::unique_fd file_;
+    std::unique_ptr<job::control_view> view_;
+    base::unique_fd signals_;
+    base::unique_fd exec_failures_;   ///< ranks that could not exec write {rank, errno}
+    base::unique_fd exec_failures_in_;
+    base::unique_fd nothing_;         ///< /dev/null
+    std::vector<std::vector<int>> cores_;
+    std::vector<rank_process> ranks_;
+    sink out_{1};
+    sink err_own_{2};
+    sink* err_ = &err_own_;           ///< &out_ where both are the same file
+    std::string preload_;
+    std::string host_;
+
+    int code_ = 0;
+    bool ending_ = false;
+    bool output_refused_ = false;
+    int asked_to_end_ = 0;            ///< the signal by which the user ended the job
+    std::int64_t asked_ns_ = 0;
+    std::int64_t kill_at_ns_ = 0;     ///< when what remains is killed; 0: not set
+    std::int64_t started_ns_ = 0;
+    base::deadline timeout_;
+};
+
+} // namespace towline::tools

@@ -1,0 +1,56 @@
+#pragma once
+// Standard output and standard error of many ranks, joined without tearing lines.
+
+#include "base/unique_fd.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace towline::tools {
+
+/// Where lines go: a descriptor of ours, written without ever blocking on a slow reader for long.
+class sink {
+public:
+    explicit sink(int fd);
+
+    void append(std::string_view text) { text_.append(text); }
+    /// Writes what the reader takes now. False once the reader is gone; then everything is dropped.
+    bool flush();
+
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+    [[nodiscard]] std::size_t waiting() const noexcept { return text_.size() - written_; }
+    [[nodiscard]] bool broken() const noexcept { return broken_; }
+
+    void const* open_line = nullptr;  ///< the stream that has written the begin of a line, and not its end
+
+private:
+    int fd_;
+    bool regular_;
+    bool broken_ = false;
+    std::string text_;
+    std::size_t written_ = 0;
+};
+
+/// One output stream of one rank.
+class stream {
+public:
+    /// `tag` stands in front of each line ("[3] ", or nothing).
+    stream(base::unique_fd from, sink& to, std::string tag) : from_(std::move(from)), to_(&to), tag_(std::move(tag)) {}
+
+    [[nodiscard]] int fd() const noexcept { return from_.get(); }
+    /// Reads once what is there, and passes whole lines on. Lines of more than 64 KiB go in pieces. False at the end of the stream.
+    bool pump();
+    /// Passes an unfinished last line on and closes the stream: the writer, if it still writes, gets SIGPIPE.
+    void close();
+
+private:
+    void emit(std::string_view lines);
+
+    base::unique_fd from_;
+    sink* to_;
+    std::string tag_;
+    std::string rest_;
+};
+
+} // namespace towline::tools

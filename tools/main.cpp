@@ -1,0 +1,134 @@
+// The `towline` command.
+
+#include "base/settings.hpp"
+#include "run.hpp"
+#include "towline/error.hpp"
+#include "towline/version.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tools = towline::tools;
+
+namespace {
+
+struct run_words {
+    std::string stats;
+    std::string bind = "none";
+    std::string heap = "on";
+    std::string timeout;
+};
+
+/// Says in the first line of the help where PROGRAM stands.
+class run_help : public CLI::Formatter {
+public:
+    std::string make_usage(CLI::App const*, std::string) const override
+    {
+        return "\nUsage: towline run -n N [options] PROGRAM [arguments...]\n";
+    }
+};
+
+/// Where PROGRAM stands in the arguments behind `run`: the first that is neither an option nor an option's value.
+std::size_t program_at(CLI::App& run, std::vector<std::string> const& arguments)
+{
+    std::size_t i = 0;
+    while (i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-' && arguments[i] != "--") {
+        auto const* option = run.get_option_no_throw(arguments[i]);
+        i += option != nullptr && option->get_expected_min() > 0 ? 2 : 1;
+    }
+    return std::min(i, arguments.size());
+}
+
+CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
+{
+    auto* run = app.add_subcommand("run", "starts a job of N processes on this machine");
+    run->add_option("-n,--ranks", options.ranks, "number of processes; more than cores is fine")->required()->type_name("N");
+    run->add_option("--bind", words.bind,
+                    "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
+                    "none (default): the system places ranks, which is right where other jobs share the machine")
+        ->check(CLI::IsMember({"core", "none"}))
+        ->type_name("core|none");
+    run->add_flag("--stats{table}", words.stats, "when the job has ended, a table of calls and of bytes by the way they moved; --stats=FILE.json writes JSON");
+    run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
+    run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: the others get errors at their calls");
+    run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")->type_name("TIME");
+    run->add_option("--heap", words.heap, "off: no shared heap for big allocations of malloc (as TOWLINE_HEAP=off)")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->type_name("on|off");
+    run->formatter(std::make_shared<run_help>());
+    run->footer("Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
+                "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started,\n"
+                "126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to the ranks, the second kills them.\n"
+                "Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
+    return run;
+}
+
+int start(tools::run_options& options, run_words const& words, std::vector<std::string> command)
+{
+    auto refuse = [](std::string const& text) {
+        fmt::print(stderr, "towline run: {}\nTry 'towline run --help'.\n", text);
+        return tools::exit_usage;
+    };
+    if (options.ranks < 1)
+        return refuse(fmt::format("-n {}: a job has at least one process", options.ranks));
+    if (command.empty())
+        return refuse("which PROGRAM?");
+    if (!words.timeout.empty()) {
+        auto const time = towline::base::parse_time(words.timeout);
+        if (!time || time->count() == 0)
+            return refuse(fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it", words.timeout));
+        options.timeout = *time;
+    }
+    options.command = std::move(command);
+    options.bind_to_cores = words.bind == "core";
+    options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
+    options.stats = !words.stats.empty();
+    if (words.stats != "table")
+        options.stats_file = words.stats;
+    return tools::run(options);
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    CLI::App app("Communication between processes where data moves once, or not at all.");
+    app.name("towline");
+    app.require_subcommand(1);
+    auto const [major, minor, patch] = towline::library_version();
+    app.set_version_flag("--version", fmt::format("towline {}.{}.{}", major, minor, patch));
+    app.get_formatter()->column_width(28);
+    tools::run_options options;
+    run_words words;
+    auto* run = add_run(app, options, words);
+    try {
+        std::vector<std::string> ours(argv + 1, argv + argc);
+        std::vector<std::string> command;
+        if (!ours.empty() && ours[0] == "run") {
+            // All from PROGRAM on belongs to the program, whatever it looks like.
+            std::vector<std::string> const rest(ours.begin() + 1, ours.end());
+            auto const at = program_at(*run, rest);
+            ours.resize(1 + at);
+            command.assign(rest.begin() + static_cast<std::ptrdiff_t>(at), rest.end());
+            if (!command.empty() && command.front() == "--")
+                command.erase(command.begin());
+        }
+        std::reverse(ours.begin(), ours.end());  // as CLI11 wants it
+        app.parse(ours);
+        if (run->parsed())
+            return start(options, words, std::move(command));
+    } catch (CLI::ParseError const& e) {
+        return app.exit(e) == 0 ? 0 : tools::exit_usage;
+    } catch (towline::usage_error const& e) {
+        fmt::print(stderr, "towline: {}\n", e.what());
+        return tools::exit_usage;
+    } catch (std::exception const& e) {
+        fmt::print(stderr, "towline: {}\n", e.what());
+        return tools::exit_failed;
+    }
+    return 0;
+}

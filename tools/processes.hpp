@@ -1,0 +1,27 @@
+#pragma once
+// Finding and ending everything that descends from this process, through /proc. With PR_SET_CHILD_SUBREAPER set,
+// whatever a descendant leaves behind becomes our child, so that nothing gets away by losing its parent.
+
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace towline::tools {
+
+/// Living descendants (zombies are left out).
+[[nodiscard]] std::vector<pid_t> descendants(pid_t of);
+[[nodiscard]] bool is_descendant(pid_t child, pid_t of);
+
+/// SIGKILL to all descendants, again and again, until there are none or the time is over. Reaps. True if none is left.
+bool kill_descendants(int patience_ms);
+
+/// "signal 11 (SIGSEGV, Segmentation fault)".
+[[nodiscard]] std::string describe_signal(int number);
+/// A wait(2) status as a shell's exit code.
+[[nodiscard]] int exit_code(int status) noexcept;
+
+/// Raises the soft limit on descriptors to the hard one; the old soft limit.
+unsigned long raise_descriptor_limit() noexcept;
+void restore_descriptor_limit(unsigned long soft) noexcept;
+
+} // namespace towline::tools

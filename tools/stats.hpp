@@ -1,0 +1,20 @@
+#pragma once
+// What a job did, from the counters in its control block (design.md, "Accounting").
+
+#include "job/file.hpp"
+
+#include <string>
+
+namespace towline::tools {
+
+/// A table for people: a line per rank and a total.
+[[nodiscard]] std::string stats_table(job::control_view const&, double seconds);
+/// {"job", "seconds", "ranks": [{"rank", every counter by name}], "total": {...}}
+[[nodiscard]] std::string stats_json(job::control_view const&, double seconds);
+
+/// "1.5 GiB", "17 B"; "-" for none.
+[[nodiscard]] std::string human_bytes(std::uint64_t);
+/// "12.3 M", "17"; "-" for none.
+[[nodiscard]] std::string human_count(std::uint64_t);
+
+} // namespace towline::tools
