@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -37,20 +36,6 @@ bool same_file(int a, int b)
     struct stat second {};
     return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino &&
            first.st_rdev == second.st_rdev;
-}
-
-/// libtowline-malloc.so lies beside the library that this program uses, in a build tree and when installed.
-std::string preload_library()
-{
-    Dl_info about{};
-    if (dladdr(reinterpret_cast<void const*>(&job::create_job_file), &about) == 0 || about.dli_fname == nullptr)
-        return {};
-    std::unique_ptr<char, void (*)(void*)> const path(realpath(about.dli_fname, nullptr), &std::free);
-    if (!path)
-        return {};
-    std::string const library(path.get());
-    std::string const found = library.substr(0, library.rfind('/') + 1) + "libtowline-malloc.so";
-    return access(found.c_str(), R_OK) == 0 ? found : std::string();
 }
 
 std::string printable(char const* text, std::size_t most)

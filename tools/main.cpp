@@ -1,6 +1,7 @@
 // The `towline` command.
 
 #include "base/settings.hpp"
+#include "info.hpp"
 #include "run.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
@@ -105,6 +106,9 @@ int main(int argc, char** argv)
     tools::run_options options;
     run_words words;
     auto* run = add_run(app, options, words);
+    auto* info = app.add_subcommand("info", "what this machine offers, what will be used of it, and why the rest is not");
+    bool json = false;
+    info->add_flag("--json", json, "as JSON");
     try {
         std::vector<std::string> ours(argv + 1, argv + argc);
         std::vector<std::string> command;
@@ -121,6 +125,8 @@ int main(int argc, char** argv)
         app.parse(ours);
         if (run->parsed())
             return start(options, words, std::move(command));
+        if (info->parsed())
+            return tools::info(json);
     } catch (CLI::ParseError const& e) {
         return app.exit(e) == 0 ? 0 : tools::exit_usage;
     } catch (towline::usage_error const& e) {

@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/machine.hpp"
+#include "job/file.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <map>
+#include <memory>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -107,6 +110,19 @@ std::string describe_signal(int number)
 int exit_code(int status) noexcept
 {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string preload_library()
+{
+    Dl_info about{};
+    if (dladdr(reinterpret_cast<void const*>(&job::create_job_file), &about) == 0 || about.dli_fname == nullptr)
+        return {};
+    std::unique_ptr<char, void (*)(void*)> const path(realpath(about.dli_fname, nullptr), &std::free);
+    if (!path)
+        return {};
+    std::string const library(path.get());
+    std::string const found = library.substr(0, library.rfind('/') + 1) + "libtowline-malloc.so";
+    return access(found.c_str(), R_OK) == 0 ? found : std::string();
 }
 
 unsigned long raise_descriptor_limit() noexcept

@@ -20,6 +20,9 @@ bool kill_descendants(int patience_ms);
 /// A wait(2) status as a shell's exit code.
 [[nodiscard]] int exit_code(int status) noexcept;
 
+/// Path of libtowline-malloc.so, which lies beside the library that this program uses, in a build tree and when installed; empty where it is not.
+[[nodiscard]] std::string preload_library();
+
 /// Raises the soft limit on descriptors to the hard one; the old soft limit.
 unsigned long raise_descriptor_limit() noexcept;
 void restore_descriptor_limit(unsigned long soft) noexcept;
