@@ -1,0 +1,279 @@
+#include "transport/handlers.hpp"
+#include "transport/shm/environment.hpp"
+#include "transport/shm/outbound.hpp"
+#include "transport/shm/ring.hpp"
+
+#include "towline/error.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace towline::transport::shm {
+
+namespace {
+
+/// Rings that an idle poll looks at before it looks at the busiest one again.
+constexpr std::size_t slice = 8;
+
+struct inbound {
+    ring_reader reader;
+    peer source = 0;
+};
+
+class shm_component final : public component {
+public:
+    explicit shm_component(std::unique_ptr<environment> env)
+        : env_(std::move(env)), rank_(env_->rank()), size_(env_->size()), inbox_(env_->inbox(rank_)),
+          outbound_(std::make_unique<outbound[]>(size_)), senders_(size_)
+    {
+        caps_ = {.max_inline = inline_bytes, .max_eager = max_eager, .can_get = false, .can_map = true, .reliable = true, .ordered = true,
+                 .latency_ns = 115, .bandwidth = 6};
+        if (inbox_.size() < inbox_bytes(size_))
+            throw error(fmt::format("the inbox of rank {} has {} bytes; {} ranks need {}", rank_, inbox_.size(), size_, inbox_bytes(size_)));
+    }
+
+    ~shm_component() override
+    {
+        // Peers may still read what was sent, so the rings stay; the arena ends with the job.
+        for (peer p = 0; p < size_; ++p)
+            outbound_[p].park();
+        for (inbound& in : inbound_)
+            in.reader.publish();
+    }
+
+    std::string_view name() const noexcept override { return "shm"; }
+    capabilities const& caps() const noexcept override { return caps_; }
+
+    std::string why_not(peer p) const override
+    {
+        if (p >= size_)
+            return fmt::format("rank {} is not one of the {} ranks of the job", p, size_);
+        if (p == rank_)
+            return "the own rank is reached by the self transport";
+        return env_->gone(p) ? fmt::format("rank {} is gone", p) : std::string{};
+    }
+
+    void set_handler(handler_id id, handler function, void* context) override { handlers_.set(id, function, context); }
+
+    send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
+    {
+        check_eager(*this, head.size(), body.size());
+        if (to >= size_ || to == rank_) [[unlikely]]
+            return send_status::unreachable;
+        send_status const status = outbound_[to].send(*env_, to, id, head, body);
+        if (status == send_status::unreachable) [[unlikely]]
+            note_loss(to);
+        return status;
+    }
+
+    int poll(int budget) override
+    {
+        if (announced(inbox_).count.load(std::memory_order_acquire) != announced_seen_) [[unlikely]]
+            look_for_rings();
+        if (losses_pending_.load(std::memory_order_relaxed)) [[unlikely]]
+            report_losses();
+        if (forgettable_ != 0) [[unlikely]]
+            forget();
+        std::size_t const n = inbound_.size();
+        if (n == 0 || budget <= 0)
+            return 0;
+        // The ring that was used last is the likeliest to be used next, so it is first, and looked at more often than the others. But a
+        // ring that never runs dry must not keep the others waiting: after a turn with messages from it, the others come first.
+        if (!had_turn_) {
+            if (int const run = drain(0, budget); run != 0) {
+                had_turn_ = n > 1;
+                return run;
+            }
+        }
+        had_turn_ = false;
+        for (std::size_t looked = 0; looked < n; ++looked) {
+            if (looked % slice == slice - 1) {
+                if (int const run = drain(0, budget); run != 0)
+                    return run;
+            }
+            if (cursor_ >= inbound_.size())
+                cursor_ = 0;
+            std::size_t const i = cursor_++;
+            if (int const run = drain(i, budget); run != 0) {
+                std::swap(inbound_[0], inbound_[i]);
+                return run;
+            }
+        }
+        return 0;
+    }
+
+    bool pending() const noexcept override
+    {
+        return announced(inbox_).count.load(std::memory_order_acquire) != announced_seen_ || losses_pending_.load(std::memory_order_relaxed) ||
+               std::ranges::any_of(inbound_, [](inbound const& in) { return in.reader.ready(); });
+    }
+
+    void peer_died(peer p) override
+    {
+        if (p >= size_)
+            return;
+        outbound_[p].close(*env_, p);
+        if (std::exchange(senders_[p].dead, true) == false)
+            ++forgettable_;
+    }
+
+private:
+    struct sender {
+        bool known = false;  ///< its mailbox was seen
+        bool lost = false;   ///< what it wrote is corrupt: nothing of it is looked at any more
+        bool dead = false;   ///< its ring is forgotten once it is empty
+    };
+
+    /// Runs messages of one ring.
+    int drain(std::size_t i, int budget)
+    {
+        int run = 0;
+        if (senders_[inbound_[i].source].lost) [[unlikely]]
+            return 0;
+        ring_reader& reader = inbound_[i].reader;  // handlers change no element and add none
+        peer const source = inbound_[i].source;
+        ring_reader::view view;
+        while (run < budget) {
+            switch (reader.look(view)) {
+            case ring_reader::found::nothing:
+                return run;
+            case ring_reader::found::message:
+                if (run != 0)
+                    reader.prefetch();
+                if (!handlers_.run(view.handler, source, view.payload)) [[unlikely]] {
+                    lose(source, fmt::format("rank {} sent a message for handler {}, which is not installed", source, view.handler));
+                    return run;
+                }
+                reader.pass(view);
+                ++run;
+                break;
+            case ring_reader::found::moved:
+                if (!follow(i, view.moved_to))
+                    return run;
+                break;
+            case ring_reader::found::corrupt:
+                lose(source, fmt::format("rank {} wrote what is no message into its ring", source));
+                return run;
+            }
+        }
+        return run;
+    }
+
+    /// Goes on in the ring that this one moved to.
+    bool follow(std::size_t i, std::uint64_t offset)
+    {
+        inbound& in = inbound_[i];
+        try {
+            auto const [header, capacity] = attach_ring(*env_, in.source, rank_, offset);
+            if (header != nullptr && header != in.reader.header()) {
+                ring_header* const old = in.reader.header();
+                in.reader = ring_reader(header, capacity);
+                box_of(inbox_, in.source).ring.store(offset, std::memory_order_release);
+                old->done.store(1, std::memory_order_release);
+                return true;
+            }
+            lose(in.source, fmt::format("rank {} moved to a ring at offset {} of its segment, where none is", in.source, offset));
+        } catch (error const& e) {
+            lose(in.source, e.what());
+        }
+        return false;
+    }
+
+    void look_for_rings()
+    {
+        // Acquire above: who announced before this count is seen below. Later ones bump it again.
+        announced_seen_ = announced(inbox_).count.load(std::memory_order_acquire);
+        for (peer p = 0; p < size_; ++p) {
+            if (senders_[p].known || senders_[p].lost || p == rank_)
+                continue;
+            std::uint64_t const offset = box_of(inbox_, p).ring.load(std::memory_order_acquire);
+            if (offset == 0)
+                continue;
+            senders_[p].known = true;
+            try {
+                auto const [header, capacity] = attach_ring(*env_, p, rank_, offset);
+                if (header != nullptr)
+                    inbound_.push_back({ring_reader(header, capacity), p});
+                else
+                    lose(p, fmt::format("rank {} announced a ring at offset {} of its segment, where none is", p, offset));
+            } catch (error const& e) {
+                lose(p, e.what());
+            }
+        }
+    }
+
+    /// Nothing goes to the peer or comes from it any more; the engine hears why.
+    void lose(peer p, std::string_view why)
+    {
+        if (std::exchange(senders_[p].lost, true))
+            return;
+        ++forgettable_;
+        outbound_[p].close(*env_, p);
+        report_failure(p, why);
+    }
+
+    void forget()
+    {
+        std::erase_if(inbound_, [&](inbound const& in) {
+            sender const& s = senders_[in.source];
+            return s.lost || (s.dead && !in.reader.ready());
+        });
+        // Those of the dead that still have something to say come again.
+        forgettable_ = static_cast<std::size_t>(std::ranges::count_if(inbound_, [&](inbound const& in) { return senders_[in.source].dead; }));
+        cursor_ = 0;
+        had_turn_ = false;
+    }
+
+    /// A sender found something impossible; told by the next poll.
+    void note_loss(peer p)
+    {
+        if (!outbound_[p].take_loss())
+            return;
+        std::scoped_lock const lock(losses_mutex_);
+        losses_.push_back(p);
+        losses_pending_.store(true, std::memory_order_relaxed);
+    }
+
+    void report_losses()
+    {
+        std::vector<peer> lost;
+        {
+            std::scoped_lock const lock(losses_mutex_);
+            lost.swap(losses_);
+            losses_pending_.store(false, std::memory_order_relaxed);
+        }
+        for (peer p : lost)
+            lose(p, fmt::format("rank {} wrote an impossible position into the ring that leads to it", p));
+    }
+
+    std::unique_ptr<environment> env_;
+    peer const rank_;
+    peer const size_;
+    std::span<std::byte> const inbox_;
+    capabilities caps_;
+    handler_table handlers_;
+    std::unique_ptr<outbound[]> outbound_;
+    // the poller's
+    std::vector<inbound> inbound_;  ///< the busiest first
+    std::vector<sender> senders_;
+    std::uint64_t announced_seen_ = 0;
+    std::size_t cursor_ = 0;
+    std::size_t forgettable_ = 0;  ///< senders that are lost or dead since the last look, or dead and not yet silent
+    bool had_turn_ = false;
+    // losses found by senders, told by the poller
+    alignas(64) std::atomic<bool> losses_pending_{false};
+    std::mutex losses_mutex_;
+    std::vector<peer> losses_;
+};
+
+} // namespace
+
+std::unique_ptr<component> make(std::unique_ptr<environment> env)
+{
+    return std::make_unique<shm_component>(std::move(env));
+}
+
+} // namespace towline::transport::shm

@@ -1,0 +1,53 @@
+#include "transport/shm/environment.hpp"
+
+#include "heap/heap.hpp"
+#include "job/job.hpp"
+#include "towline/error.hpp"
+#include "transport/shm/ring.hpp"
+
+#include <fmt/format.h>
+
+namespace towline::transport::shm {
+
+namespace {
+
+class of_job final : public environment {
+public:
+    peer rank() const noexcept override { return static_cast<peer>(job_.rank()); }
+    peer size() const noexcept override { return static_cast<peer>(job_.size()); }
+    base::fence_side fences() const noexcept override { return job_.header().fences; }
+
+    void* allocate(std::size_t bytes) noexcept override { return heap::try_allocate(bytes); }
+    void deallocate(void* block) noexcept override { heap::deallocate(block); }
+    std::uint64_t offset_of(void const* block) const noexcept override
+    {
+        auto const where = heap::find(block, 1);
+        return where ? where->offset : 0;
+    }
+    void* attach(peer owner, std::uint64_t offset, std::size_t bytes) override
+    {
+        // Behind the inbox; the heap checks that it is inside the segment.
+        if (offset % cell_bytes != 0 || offset < job_.header().inbox_bytes)
+            throw error(fmt::format("rank {} announced a ring at offset {} of its segment, where none can be", owner, offset));
+        return heap::attach({.arena = owner, .offset = offset}, bytes);
+    }
+    std::span<std::byte> inbox(peer p) override { return heap::inbox(static_cast<int>(p)); }
+    base::event_count& event(peer p) noexcept override { return job_.slot(static_cast<int>(p)).event; }
+    bool gone(peer p) const noexcept override
+    {
+        auto const state = static_cast<job::rank_state>(job_.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
+        return state == job::rank_state::left || state == job::rank_state::dead;
+    }
+
+private:
+    job::membership& job_ = job::membership::instance();
+};
+
+} // namespace
+
+std::unique_ptr<environment> job_environment()
+{
+    return std::make_unique<of_job>();
+}
+
+} // namespace towline::transport::shm

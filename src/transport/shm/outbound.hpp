@@ -1,0 +1,77 @@
+#pragma once
+// The sending side towards one peer: the ring, how it begins, grows and ends, and the lock among this process's threads.
+
+#include "transport/shm/environment.hpp"
+#include "transport/shm/ring.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace towline::transport::shm {
+
+class alignas(64) outbound {
+public:
+    /// As component::try_send, the sizes being checked. On `corrupt` the peer is lost: `loss` says why from then on.
+    send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
+    {
+        guard const lock(locked_);
+        if (state_ != state::open) [[unlikely]] {
+            if (!begin(env, to))
+                return send_status::unreachable;
+        }
+        if (writer_.write(id, head, body) != ring_writer::outcome::written) [[unlikely]] {
+            if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
+                return s;
+        }
+        // After the publication; no system call and no fence unless somebody sleeps.
+        event_->notify(fences_);
+        return send_status::sent;
+    }
+
+    /// No message leaves any more. The rings are given back if the peer can no longer touch them.
+    void close(environment&, peer to) noexcept;
+    /// Leaves everything as it is for a successor in this process.
+    void park() noexcept;
+    /// Something impossible was found in the peer's half of the ring; reported once.
+    [[nodiscard]] bool take_loss() noexcept;
+
+private:
+    enum class state : std::uint8_t { fresh, open, closed };
+
+    /// Threads of one process that send to the same peer; one exchange when there is no other.
+    class guard {
+    public:
+        explicit guard(std::atomic<bool>& flag) noexcept : flag_(flag)
+        {
+            if (flag_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+                wait();
+        }
+        ~guard() { flag_.store(false, std::memory_order_release); }
+        guard(guard const&) = delete;
+        guard& operator=(guard const&) = delete;
+
+    private:
+        void wait() noexcept;
+        std::atomic<bool>& flag_;
+    };
+
+    bool begin(environment&, peer to);
+    bool resume(environment&, peer to, std::uint64_t offset);
+    send_status make_room(environment&, peer to, handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
+    /// Replaces the ring by one of that many cells; false if there is no memory for it.
+    bool grow(environment&, peer to, std::uint32_t capacity);
+    void reclaim(environment&) noexcept;
+
+    std::atomic<bool> locked_{false};
+    state state_ = state::fresh;
+    bool lost_ = false;
+    std::uint8_t full_ = 0;          ///< times the ring was found full since it began
+    std::uint8_t retired_count_ = 0;
+    base::fence_side fences_{};
+    base::event_count* event_ = nullptr;
+    ring_writer writer_;
+    std::uint64_t full_seen_ = 0;    ///< the consumer's position when the ring was last found full
+    std::array<ring_header*, 8> retired_{};  ///< left by the writer, perhaps not yet by the consumer; rings only double, so few
+};
+
+} // namespace towline::transport::shm

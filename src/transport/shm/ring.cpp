@@ -1,0 +1,146 @@
+#include "transport/shm/ring.hpp"
+
+#include <cstring>
+
+namespace towline::transport::shm {
+
+namespace {
+
+/// memcpy that is inline for the few bytes of a small message, and allows null with 0 bytes.
+inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
+{
+    if (n > 16) {
+        std::memcpy(to, from, n);
+    } else if (n >= 8) {
+        std::memcpy(to, from, 8);
+        std::memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        std::memcpy(to, from, 4);
+        std::memcpy(to + n - 4, from + n - 4, 4);
+    } else {
+        for (std::size_t i = 0; i < n; ++i)
+            to[i] = from[i];
+    }
+}
+
+} // namespace
+
+ring_writer::ring_writer(void* memory, std::uint32_t capacity, peer producer, peer consumer)
+    : capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))), stale_(std::make_unique<std::uint64_t[]>(capacity / 64))
+{
+    std::memset(memory, 0, ring_bytes(capacity));
+    header_ = new (memory) ring_header{.mark = ring_mark, .capacity = capacity, .producer = producer, .consumer = consumer, .reserved = 0,
+                                       .parked = 0, .moved_to = 0, .position = 0, .done = 0};
+    cells_ = reinterpret_cast<std::byte*>(header_ + 1);
+}
+
+ring_writer::ring_writer(resume, ring_header* header, std::uint32_t capacity)
+    : cells_(reinterpret_cast<std::byte*>(header + 1)), tail_(header->parked.load(std::memory_order_acquire)),
+      seen_(header->position.load(std::memory_order_acquire)), capacity_(capacity),
+      shift_(static_cast<std::uint32_t>(std::countr_zero(capacity_))), stale_(std::make_unique<std::uint64_t[]>(capacity_ / 64)), header_(header)
+{
+    // What the cells hold is not known any more: all are stale but the front, which the predecessor left clean.
+    std::memset(stale_.get(), 0xff, capacity_ / 8);
+    std::uint64_t const at = tail_ & (capacity_ - 1);
+    stale_[at / 64] &= ~(std::uint64_t{1} << at % 64);
+}
+
+void ring_writer::mark_stale(std::uint64_t from, std::uint64_t to) noexcept
+{
+    for (std::uint64_t i = from; i < to; ++i)
+        stale_[i / 64] |= std::uint64_t{1} << i % 64;
+}
+
+ring_writer::outcome ring_writer::refresh(std::uint64_t need) noexcept
+{
+    // Acquire: the consumer read the cells before it published that it is past them.
+    std::uint64_t const position = header_->position.load(std::memory_order_acquire);
+    if (position < seen_ || position > tail_)
+        return outcome::corrupt;
+    seen_ = position;
+    return tail_ + need - seen_ > capacity_ ? outcome::full : outcome::written;
+}
+
+ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+{
+    std::size_t const bytes = head.size() + body.size();
+    std::uint64_t const n = cells_for(bytes);
+    std::uint64_t const at = tail_ & (capacity_ - 1);
+    std::uint64_t const jump = at + n > capacity_ ? capacity_ - at : 0;
+    std::uint64_t const need = jump + n + 1;
+    if (tail_ + need - seen_ > capacity_) [[unlikely]] {
+        if (outcome const o = refresh(need); o != outcome::written)
+            return o;
+    }
+    std::uint64_t const begin = jump != 0 ? 0 : at;
+    std::byte* const payload = cell(begin) + word_bytes;
+    copy(payload, head.data(), head.size());
+    copy(payload + head.size(), body.data(), body.size());
+
+    std::uint64_t const behind = (begin + n) & (capacity_ - 1);
+    std::uint64_t const bit = std::uint64_t{1} << behind % 64;
+    if ((stale_[behind / 64] & bit) != 0) {
+        store_word(behind, 0, std::memory_order_relaxed);  // ordered by the release below
+        stale_[behind / 64] &= ~bit;
+    }
+    if (n > 1)
+        mark_stale(begin + 1, begin + n);
+    store_word(begin, word::make(word::message, lap(tail_ + jump), handler, bytes), std::memory_order_release);
+    if (jump != 0) {
+        // The consumer is still in front of the jump: nothing before this store can be seen.
+        stale_[0] &= ~std::uint64_t{1};
+        mark_stale(at + 1, capacity_);
+        store_word(at, word::make(word::skip, lap(tail_), 0, 0), std::memory_order_release);
+    }
+    tail_ += jump + n;
+    return outcome::written;
+}
+
+void ring_writer::move_to(std::uint64_t offset) noexcept
+{
+    header_->moved_to.store(offset, std::memory_order_relaxed);
+    std::uint64_t const at = tail_ & (capacity_ - 1);
+    std::memcpy(cell(at) + word_bytes, &offset, sizeof offset);
+    store_word(at, word::make(word::moved, lap(tail_), 0, sizeof offset), std::memory_order_release);
+}
+
+ring_reader::ring_reader(ring_header* header, std::uint32_t capacity) noexcept
+    : cells_(reinterpret_cast<std::byte*>(header + 1)), position_(header->position.load(std::memory_order_relaxed)), published_(position_),
+      capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))), header_(header)
+{
+}
+
+ring_reader::found ring_reader::look(view& out) noexcept
+{
+    for (;;) {
+        std::uint64_t const at = position_ & (capacity_ - 1);
+        std::uint64_t const w = load(at);
+        if (word::lap(w) != lap() || w == 0)
+            return waiting(w) ? found::nothing : found::corrupt;
+        std::size_t const bytes = word::bytes(w);
+        switch (word::kind_of(w)) {
+        case word::message:
+            out.cells = cells_for(bytes);
+            if (bytes > max_eager || at + out.cells > capacity_)
+                return found::corrupt;
+            out.handler = word::handler(w);
+            out.payload = {cells_ + at * cell_bytes + word_bytes, bytes};
+            return found::message;
+        case word::skip:
+            // A jump leads to cell 0 and never starts there: so this loop ends.
+            if (at == 0)
+                return found::corrupt;
+            position_ += capacity_ - at;
+            break;
+        case word::moved:
+            if (bytes != sizeof out.moved_to)
+                return found::corrupt;
+            std::memcpy(&out.moved_to, cells_ + at * cell_bytes + word_bytes, sizeof out.moved_to);
+            return found::moved;
+        default:
+            return found::corrupt;
+        }
+    }
+}
+
+} // namespace towline::transport::shm

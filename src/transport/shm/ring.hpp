@@ -1,0 +1,189 @@
+#pragma once
+// One ring: messages from one producer to one consumer through memory that both map (docs/wire.md, "Shared-memory rings").
+//
+// The ring is a row of 64-byte cells. Positions count cells from the ring's birth and never wrap; a position's cell is its remainder, its
+// lap the quotient + 1. A message begins in the cell at the producer's position: eight bytes of `word` (lap, handler, kind, length),
+// then the payload, which goes on through as many following cells as it needs. The word is stored last. The consumer looks at one word
+// only, that of the cell at its own position (the front), and takes it as published when its lap is the position's lap.
+//
+// Why no payload is ever taken for a word. Continuation cells hold arbitrary bytes where a word would be. Invariant: when a cell becomes the
+// front, its first eight bytes hold what the producer stored as a word: a word of the lap before, or 0. A cell becomes the front by the
+// publication of the message (or skip) before it. At birth all cells are 0. The producer keeps a private bit per cell, `stale`, set when it
+// fills the cell with continuation bytes or jumps over it, and before it publishes a message it looks at the bit of the cell behind the
+// message: if it is set, it stores 0 there and clears the bit. So that cell holds 0, or the word stored when the cell was last passed,
+// which was one lap before, since a cell passed as continuation or jumped over would have its bit set. Both differ from a word of the
+// present lap, whatever the payloads were. The store is ordered before the publication (release) and the consumer reads the cell after it
+// saw the publication (acquire), so it sees that value or the word of the next message, nothing older.
+//
+// The cell behind a message must be free to be written, so one cell always stays empty. That cell also leaves room for the word that
+// moves the consumer to a bigger ring, however full this one is.
+//
+// Memory orders: words and the consumer's position are stored with release and loaded with acquire; each side's other data is its own.
+// A side believes nothing that the other wrote: every index is masked with a capacity read once, every length is checked.
+
+#include "transport/transport.hpp"
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace towline::transport::shm {
+
+inline constexpr std::size_t cell_bytes = 64;
+inline constexpr std::size_t word_bytes = 8;
+/// Payload that shares the line of its word.
+inline constexpr std::size_t inline_bytes = cell_bytes - word_bytes;
+/// Largest payload of one message. A message of 8 KiB is copied twice in about the time that its hand-over by reference would cost.
+inline constexpr std::size_t max_eager = 8192;
+inline constexpr std::uint32_t first_cells = 64;   ///< a new ring: 4 KiB
+inline constexpr std::uint32_t most_cells = 1024;  ///< a busy ring: 64 KiB
+inline constexpr std::uint64_t ring_mark = 0x31676e6972776f74;  // "towring1"
+
+/// Head of a ring in memory; the cells follow.
+struct ring_header {
+    // written by the producer before the ring is announced
+    std::uint64_t mark;      ///< ring_mark
+    std::uint32_t capacity;  ///< cells, a power of two
+    std::uint32_t producer;  ///< rank
+    std::uint32_t consumer;  ///< rank
+    std::uint32_t reserved;
+    // written by the producer for its own successor: where it stopped, and the ring it moved to (offset in its segment; 0: none)
+    std::atomic<std::uint64_t> parked;
+    std::atomic<std::uint64_t> moved_to;
+    // written by the consumer, on a line of its own
+    alignas(cell_bytes) std::atomic<std::uint64_t> position;  ///< cells before it may be reused; published late
+    std::atomic<std::uint32_t> done;                          ///< 1: the consumer follows the move and looks at this ring no more
+};
+static_assert(sizeof(ring_header) == 2 * cell_bytes && std::atomic<std::uint64_t>::is_always_lock_free);
+
+[[nodiscard]] constexpr std::size_t ring_bytes(std::uint32_t capacity) noexcept
+{
+    return sizeof(ring_header) + std::size_t{capacity} * cell_bytes;
+}
+
+[[nodiscard]] constexpr std::uint32_t cells_for(std::size_t payload) noexcept
+{
+    return static_cast<std::uint32_t>((word_bytes + payload + cell_bytes - 1) / cell_bytes);
+}
+
+/// Smallest ring in which a message of so many bytes always finds room in the end. It may have to jump over almost its own length, one
+/// cell stays empty, and the consumer may keep up to a quarter of the ring to itself: 2n of three quarters.
+[[nodiscard]] constexpr std::uint32_t capacity_for(std::size_t payload) noexcept
+{
+    return std::max(first_cells, std::bit_ceil(3 * cells_for(payload)));
+}
+
+/// The first eight bytes of a message. Bits 0-31 lap, 32-39 handler, 40-43 kind, 44-63 bytes of payload. 0 is no word.
+struct word {
+    enum kind : std::uint32_t { message = 1, skip = 2, moved = 3 };
+
+    [[nodiscard]] static constexpr std::uint64_t make(kind k, std::uint32_t lap, handler_id handler, std::size_t bytes) noexcept
+    {
+        return lap | std::uint64_t{handler} << 32 | std::uint64_t{k} << 40 | std::uint64_t{bytes} << 44;
+    }
+    [[nodiscard]] static constexpr std::uint32_t lap(std::uint64_t w) noexcept { return static_cast<std::uint32_t>(w); }
+    [[nodiscard]] static constexpr handler_id handler(std::uint64_t w) noexcept { return static_cast<handler_id>(w >> 32); }
+    [[nodiscard]] static constexpr std::uint32_t kind_of(std::uint64_t w) noexcept { return static_cast<std::uint32_t>(w >> 40) & 15; }
+    [[nodiscard]] static constexpr std::size_t bytes(std::uint64_t w) noexcept { return static_cast<std::size_t>(w >> 44); }
+};
+static_assert(max_eager < std::size_t{1} << 20);
+
+/// The producer's side. Not thread-safe; the ring's memory is not owned.
+class ring_writer {
+public:
+    enum class outcome { written, full, corrupt };
+
+    ring_writer() = default;
+    /// Begins a new ring in `memory` (ring_bytes(capacity), aligned to 64). Throws std::bad_alloc.
+    ring_writer(void* memory, std::uint32_t capacity, peer producer, peer consumer);
+    /// Goes on with a ring where a predecessor in this process parked it.
+    struct resume {};
+    ring_writer(resume, ring_header* header, std::uint32_t capacity);
+
+    [[nodiscard]] bool open() const noexcept { return header_ != nullptr; }
+    [[nodiscard]] ring_header* header() const noexcept { return header_; }
+    [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+
+    /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
+    outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
+    /// Publishes that the ring goes on at that offset of the producer's segment; nothing may be written afterwards. There is always room.
+    void move_to(std::uint64_t offset) noexcept;
+    /// Leaves the position for a successor.
+    void park() noexcept { header_->parked.store(tail_, std::memory_order_release); }
+    /// The consumer's position as last seen.
+    [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
+
+private:
+    [[nodiscard]] std::uint32_t lap(std::uint64_t position) const noexcept { return static_cast<std::uint32_t>(position >> shift_) + 1; }
+    [[nodiscard]] std::byte* cell(std::uint64_t index) const noexcept { return cells_ + index * cell_bytes; }
+    void store_word(std::uint64_t index, std::uint64_t w, std::memory_order order) const noexcept
+    {
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cell(index))).store(w, order);
+    }
+    void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
+    outcome refresh(std::uint64_t need) noexcept;
+
+    std::byte* cells_ = nullptr;
+    std::uint64_t tail_ = 0;  ///< position of the next message
+    std::uint64_t seen_ = 0;  ///< the consumer's position as last read
+    std::uint32_t capacity_ = 0;
+    std::uint32_t shift_ = 0;
+    std::unique_ptr<std::uint64_t[]> stale_;
+    ring_header* header_ = nullptr;
+};
+
+/// The consumer's side. Not thread-safe; the ring's memory is not owned.
+class ring_reader {
+public:
+    enum class found { nothing, message, moved, corrupt };
+    struct view {
+        handler_id handler = 0;
+        std::span<std::byte const> payload;  ///< in the ring, aligned to 8
+        std::uint64_t moved_to = 0;
+        std::uint32_t cells = 0;
+    };
+
+    ring_reader() = default;
+    /// Begins where the consumer's published position is. The caller has checked that `capacity` is a power of two, at least first_cells,
+    /// and that the memory holds so many.
+    ring_reader(ring_header* header, std::uint32_t capacity) noexcept;
+
+    [[nodiscard]] ring_header* header() const noexcept { return header_; }
+
+    /// Whether `look` would find something.
+    [[nodiscard]] bool ready() const noexcept { return !waiting(load(position_ & (capacity_ - 1))); }
+    /// What is at the front. A message stays there, and its payload valid, until `pass`.
+    [[nodiscard]] found look(view& out) noexcept;
+    /// Passes the message that `look` found; its cells may be overwritten from now on.
+    void pass(view const& seen) noexcept
+    {
+        position_ += seen.cells;
+        if (position_ - published_ >= capacity_ / 4)
+            publish();
+    }
+    void publish() noexcept { header_->position.store(published_ = position_, std::memory_order_release); }
+    /// Starts fetching the lines that a fast producer has probably filled by now.
+    void prefetch() const noexcept { __builtin_prefetch(cells_ + ((position_ + 4) & (capacity_ - 1)) * cell_bytes); }
+
+private:
+    [[nodiscard]] std::uint32_t lap() const noexcept { return static_cast<std::uint32_t>(position_ >> shift_) + 1; }
+    [[nodiscard]] std::uint64_t load(std::uint64_t index) const noexcept
+    {
+        return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cells_ + index * cell_bytes)).load(std::memory_order_acquire);
+    }
+    /// Nothing new: the cell as it was when it became the front.
+    [[nodiscard]] bool waiting(std::uint64_t w) const noexcept { return w == 0 || word::lap(w) == lap() - 1; }
+
+    std::byte* cells_ = nullptr;
+    std::uint64_t position_ = 0;
+    std::uint64_t published_ = 0;
+    std::uint32_t capacity_ = 0;
+    std::uint32_t shift_ = 0;
+    ring_header* header_ = nullptr;
+};
+
+} // namespace towline::transport::shm
