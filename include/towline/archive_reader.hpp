@@ -1,0 +1,150 @@
+#pragma once
+// The reading half of the archive. Include towline/archive.hpp to use it.
+
+#include <towline/archive_chunk.hpp>
+#include <towline/detail/archive_cursor.hpp>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+namespace towline {
+
+class archive_reader;
+
+namespace detail {
+template <class T> in_cursor get(archive_reader&, in_cursor, T&, std::uint32_t depth);
+template <class T> T make(archive_reader&, in_cursor&, std::uint32_t depth);
+} // namespace detail
+
+/// A contiguous range as it lies in an archive: in the index, or as a chunk.
+struct incoming_range {
+    std::uint64_t count = 0;         ///< elements
+    std::byte const* data = nullptr; ///< in the index; null when it is a chunk
+    std::size_t chunk = 0;           ///< number of the chunk
+
+    [[nodiscard]] bool is_chunk() const noexcept { return data == nullptr; }
+};
+
+/// Decodes values in the order in which they were written. Every length is checked against the bytes that there are before anything is
+/// allocated; what is wrong ends in archive_error, after which the reader is of no more use. Views that were read look into the index, the
+/// chunks and the reader: they are valid as long as all three. Single-threaded.
+class archive_reader {
+public:
+    /// Checks header and chunk sizes. `chunks` may be null for an archive without chunks; index and chunks must outlive the reader.
+    /// An index that does not start at a multiple of 16 is copied.
+    explicit archive_reader(std::span<std::byte const> index, chunk_source* chunks = nullptr, archive_limits limits = {});
+    archive_reader(archive_reader const&) = delete;
+    archive_reader& operator=(archive_reader const&) = delete;
+
+    /// A value. Big blocks may arrive in it after the return (see chunk_source::fetch); it may be moved, not copied, until then.
+    template <class T> [[nodiscard]] T read()
+    {
+        detail::in_cursor c = cursor();
+        T value = detail::make<T>(*this, c, depth_);
+        seek(c);
+        return value;
+    }
+    /// As read, into an object that is there: the capacity of strings and vectors in it is used again. After an exception the object holds
+    /// some valid value.
+    template <class T> void read_into(T& value) { seek(detail::get(*this, cursor(), value, depth_)); }
+    /// To be called after the last value: throws archive_error if bytes or chunks are left.
+    void finish();
+
+    [[nodiscard]] std::uint64_t threshold() const noexcept { return threshold_; } ///< the writer's
+    [[nodiscard]] std::size_t remaining() const noexcept { return static_cast<std::size_t>(end_ - p_); }
+    [[nodiscard]] std::size_t offset() const noexcept { return static_cast<std::size_t>(p_ - base_); }
+
+    // For serializers:
+
+    /// A contiguous range of bitwise elements of this size and alignment; the elements are skipped in the index.
+    [[nodiscard]] incoming_range read_range(std::size_t element_size, std::size_t alignment, std::type_info const& type);
+    template <class E> [[nodiscard]] incoming_range read_range() { return read_range(sizeof(E), alignof(E), typeid(E)); }
+    /// The number of the next chunk, which must have this many bytes.
+    [[nodiscard]] std::size_t next_chunk(std::uint64_t bytes, std::type_info const& type);
+    /// The number of the next chunk, whatever its size.
+    [[nodiscard]] std::size_t next_chunk();
+    [[nodiscard]] chunk_source& source() const noexcept { return *chunks_; } ///< only where there was a chunk
+    /// Books an allocation on the byte budget; throws when it is used up. Before allocating.
+    void charge(std::uint64_t count, std::size_t element_size, std::type_info const& type);
+    /// Throws archive_error: the value just read is not `allowed`.
+    [[noreturn]] void fail(std::string const& found, char const* allowed, std::type_info const& type) const;
+
+    // For codecs, which carry the cursor themselves:
+
+    [[nodiscard]] detail::in_cursor cursor() const noexcept { return {p_, end_}; }
+    void seek(detail::in_cursor c) noexcept { p_ = c.p; }
+    [[gnu::always_inline]] void check_depth(detail::in_cursor c, std::uint32_t depth) const
+    {
+        if (depth >= max_depth_) [[unlikely]] {
+            fail_depth(c);
+        }
+    }
+    [[gnu::always_inline]] void need(detail::in_cursor c, std::size_t n, std::type_info const& type) const
+    {
+        if (static_cast<std::size_t>(c.end - c.p) < n) [[unlikely]] {
+            fail_truncated(c.p, n, type);
+        }
+    }
+    std::uint32_t set_depth(std::uint32_t depth) noexcept { return std::exchange(depth_, depth); }
+    bool set_index_only(bool on) noexcept { return std::exchange(index_only_, on); }
+
+    /// A count and where it ends; the top bit says that the elements are the next chunk.
+    struct counted {
+        std::byte const* p;
+        std::uint64_t count;
+    };
+    static constexpr std::uint64_t chunk_bit = std::uint64_t{1} << 63;
+    [[nodiscard, gnu::always_inline]] counted get_count(detail::in_cursor c, std::type_info const& type) const
+    {
+        if (c.p != c.end) [[likely]] {
+            auto const first = static_cast<std::uint8_t>(*c.p);
+            if (first < detail::count_u16) [[likely]] {
+                return {c.p + 1, first};
+            }
+        }
+        return get_long_count(c, type);
+    }
+    /// The same where a chunk is not possible.
+    [[nodiscard, gnu::always_inline]] counted get_plain_count(detail::in_cursor c, std::type_info const& type) const
+    {
+        counted const n = get_count(c, type);
+        if (n.count >= chunk_bit) [[unlikely]] {
+            fail_chunk_here(c.p, type);
+        }
+        return n;
+    }
+    /// The next chunk in place: as the source has it, or fetched into memory of the reader.
+    [[nodiscard]] void const* view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type);
+    [[nodiscard]] std::byte const* base() const noexcept { return base_; }
+
+    [[noreturn]] void fail_truncated(std::byte const* at, std::uint64_t needed, std::type_info const& type) const;
+    [[noreturn]] void fail_length(std::byte const* at, std::uint64_t count, std::uint64_t possible, std::type_info const& type) const;
+    [[noreturn]] void fail_value(std::byte const* at, std::string const& found, char const* allowed, std::type_info const& type) const;
+    [[noreturn]] void fail_chunk_here(std::byte const* at, std::type_info const& type) const;
+
+private:
+    [[nodiscard]] counted get_long_count(detail::in_cursor c, std::type_info const& type) const;
+    [[noreturn]] void fail_depth(detail::in_cursor c) const;
+    void check_header();
+
+    std::byte const* p_ = nullptr;
+    std::byte const* end_ = nullptr;
+    std::uint64_t budget_;
+    std::uint32_t max_depth_;
+    std::uint32_t depth_ = 0;
+    std::byte const* base_ = nullptr;
+    chunk_source* chunks_;
+    std::size_t next_chunk_ = 0;
+    std::size_t chunk_count_ = 0;
+    std::uint64_t threshold_ = default_chunk_threshold;
+    archive_limits limits_;
+    bool index_only_ = false;
+    std::vector<std::unique_ptr<std::byte[]>> kept_; // what views look into when the source cannot show it
+};
+
+} // namespace towline

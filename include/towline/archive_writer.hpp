@@ -1,0 +1,107 @@
+#pragma once
+// The writing half of the archive. Include towline/archive.hpp to use it.
+
+#include <towline/archive_chunk.hpp>
+#include <towline/detail/archive_cursor.hpp>
+
+#include <array>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace towline {
+
+class archive_writer;
+
+namespace detail {
+template <class T> struct codec;
+template <class V> out_cursor put(archive_writer&, out_cursor, V&, std::uint32_t depth);
+} // namespace detail
+
+/// Encodes values, one after the other. Single-threaded; to be thrown away after an exception.
+class archive_writer {
+public:
+    /// `room` is scratch space that the writer grows: its size is the room, not the archive's (see index()); give the same vector to
+    /// the next writer, and nothing is allocated or cleared. It must outlive the writer and the use of index().
+    explicit archive_writer(std::vector<std::byte>& room, std::size_t threshold = default_chunk_threshold,
+                            std::uint32_t max_depth = archive_limits{}.max_depth);
+    archive_writer(archive_writer const&) = delete;
+    archive_writer& operator=(archive_writer const&) = delete;
+
+    /// Appends a value. An rvalue may be given away (an rma_vector in it changes owner); everything else is lent or copied: memory that
+    /// became a chunk must stay as it is until the message was sent.
+    /// Throws archive_error for what no reader would accept (nesting) and usage_error for what cannot be written (a valueless variant).
+    template <class T> void write(T&& value)
+    {
+        using value_type = std::remove_reference_t<T>;
+        using access = std::conditional_t<std::is_lvalue_reference_v<T>, value_type const, value_type>;
+        seek(detail::put<access>(*this, cursor(), static_cast<access&>(value), depth_));
+    }
+
+    /// From here on chunks are marked: the reader will look at them in place.
+    void set_viewed(bool viewed) noexcept { viewed_ = viewed; }
+
+    /// The archive's index: what was written so far, complete with header. Writing ends with the first call. Valid as long as the room.
+    [[nodiscard]] std::span<std::byte const> index();
+    /// The chunks, in order. Valid until the next write.
+    [[nodiscard]] std::span<chunk const> chunks() const noexcept;
+    [[nodiscard]] std::size_t threshold() const noexcept { return threshold_; }
+
+    // For serializers:
+
+    /// A block that the reader fetches with archive_reader::next_chunk; nothing goes into the index.
+    void add_chunk(chunk block);
+    /// A contiguous range of count elements that is a chunk whatever its size; readable as every contiguous range is.
+    void add_range(std::uint64_t count, chunk block);
+    /// True while a key or a value that is looked into is written: ranges must not become chunks.
+    [[nodiscard]] bool index_only() const noexcept { return index_only_; }
+
+    // For codecs, which carry the cursor themselves:
+
+    [[nodiscard]] detail::out_cursor cursor() const noexcept { return {p_, end_}; }
+    [[nodiscard]] std::size_t written() const noexcept { return static_cast<std::size_t>(p_ - room_.data()); }
+    void seek(detail::out_cursor c) noexcept
+    {
+        p_ = c.p;
+        end_ = c.end;
+    }
+    /// A cursor with room for n bytes.
+    [[nodiscard, gnu::always_inline]] detail::out_cursor ensure(detail::out_cursor c, std::size_t n)
+    {
+        return static_cast<std::size_t>(c.end - c.p) >= n ? c : grow(c, n);
+    }
+    [[nodiscard, gnu::always_inline]] bool makes_chunk(std::uint64_t bytes) const noexcept { return bytes >= chunk_from_; }
+    [[nodiscard]] detail::out_cursor put_chunk(detail::out_cursor c, std::uint64_t count, void const* data, std::uint64_t bytes);
+    [[gnu::always_inline]] void check_depth(std::uint32_t depth) const
+    {
+        if (depth >= max_depth_) [[unlikely]] {
+            fail_depth();
+        }
+    }
+    /// Nesting at which write() starts, for codecs that call out to a serializer; the old one.
+    std::uint32_t set_depth(std::uint32_t depth) noexcept { return std::exchange(depth_, depth); }
+    /// Keeps ranges in the index from here on (or no longer); what was before.
+    bool set_index_only(bool on) noexcept;
+
+private:
+    [[nodiscard]] detail::out_cursor grow(detail::out_cursor c, std::size_t n);
+    [[noreturn]] void fail_depth() const;
+
+    std::byte* p_ = nullptr;
+    std::byte* end_ = nullptr;
+    std::size_t chunk_from_ = 0; ///< threshold_, or out of reach while index_only_
+    std::uint32_t max_depth_;
+    std::uint32_t depth_ = 0;
+    std::vector<std::byte>& room_;
+    std::size_t threshold_;
+    std::size_t chunk_count_ = 0;
+    std::uint64_t chunk_bytes_ = 0;
+    bool viewed_ = false;
+    bool index_only_ = false;
+    bool sealed_ = false;
+    std::array<chunk, 4> few_chunks_;  // most messages have no more: no allocation for them
+    std::vector<chunk> many_chunks_;
+};
+
+} // namespace towline

@@ -1,0 +1,150 @@
+#pragma once
+// Codecs of aggregates, of classes with a members() function, and of types with a serializer.
+
+#include <towline/detail/archive_members.hpp>
+
+#include <tuple>
+
+namespace towline::detail {
+
+template <class T, class List> struct aggregate_codec;
+template <class T, class... M> struct aggregate_codec<T, member_list<M...>> : members_codec<T, M...> {
+    template <class V, class F> [[gnu::always_inline]] static decltype(auto) visit(V& v, F&& f)
+    {
+        return visit_members(v, static_cast<F&&>(f));
+    }
+};
+template <class T> struct aggregate_codec<T, member_list<>> : empty_codec<T> {};
+
+template <plain_aggregate T>
+    requires(!bitwise<T>)
+struct codec<T> : aggregate_codec<T, members_of<T>> {};
+
+/// The tuple of references that members() gives, of a const object if there is such a function.
+template <class V> [[gnu::always_inline]] inline auto members_tuple(V& v)
+{
+    if constexpr (requires { v.members(); }) {
+        return v.members();
+    } else {
+        return const_cast<std::remove_const_t<V>&>(v).members(); // only looked at
+    }
+}
+
+template <class T, class Tuple> struct hook_codec;
+template <class T, class... M> struct hook_codec<T, std::tuple<M&...>> : members_codec<T, std::remove_cv_t<M>...> {
+    static constexpr bool refillable =
+        std::is_default_constructible_v<T> && (... && (is_slot<M> && detail::refillable<std::remove_cv_t<M>>));
+    template <class V, class F> [[gnu::always_inline]] static decltype(auto) visit(V& v, F&& f) { return std::apply(f, members_tuple(v)); }
+
+    /// From the members, by the constructor that takes them in order. It may look into them: no chunks.
+    template <class V> static out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
+    {
+        if constexpr (refillable) {
+            return members_codec<T, std::remove_cv_t<M>...>::put(w, c, v, depth);
+        } else {
+            bool const before = w.set_index_only(true);
+            c = members_codec<T, std::remove_cv_t<M>...>::put(w, c, v, depth);
+            w.set_index_only(before);
+            return c;
+        }
+    }
+    static T make(archive_reader& r, in_cursor& c, std::uint32_t depth)
+    {
+        using values = std::tuple<std::remove_cv_t<M>...>;
+        bool const before = r.set_index_only(true);
+        values v{detail::make<std::remove_cv_t<M>>(r, c, depth)...};
+        r.set_index_only(before);
+        return std::apply([](auto&... m) { return T(std::move(m)...); }, v);
+    }
+};
+template <class T> struct hook_codec<T, std::tuple<>> : empty_codec<T> {};
+
+template <class T>
+    requires(std::is_class_v<T> && has_members<T> && !bitwise<T>)
+struct codec<T> : hook_codec<T, decltype(members_tuple(std::declval<T&>()))> {};
+
+/// A type with a serializer. It calls out, so the cursor goes back into writer and reader; a value that left nothing in the index gets
+/// one zero byte there.
+template <class T> struct serializer_codec : varying_codec<> {
+    using custom = serializer<T>;
+    static constexpr bool loads_into = requires(archive_reader& r, T& v) { custom::load_into(r, v); };
+    static constexpr bool refillable = std::is_default_constructible_v<T> && (loads_into || std::is_move_assignable_v<T>);
+    static constexpr bool holds_view = requires { requires custom::holds_view; };
+    static constexpr bool looks_inside = requires { requires custom::looks_inside; };
+
+    template <class V> static out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
+    {
+        w.check_depth(depth);
+        c = w.ensure(c, 1);
+        w.seek(c);
+        std::uint32_t const outer = w.set_depth(depth + 1);
+        bool const before = w.set_index_only(looks_inside || w.index_only());
+        std::size_t const at = w.written();
+        if constexpr (std::is_const_v<V>) {
+            custom::save(w, v);
+        } else {
+            custom::save(w, std::move(v));
+        }
+        w.set_index_only(before);
+        w.set_depth(outer);
+        c = w.cursor();
+        if (w.written() == at) {
+            c = w.ensure(c, 1);
+            *c.p++ = std::byte{0};
+        }
+        return c;
+    }
+    static in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint32_t depth)
+    {
+        bool before = false;
+        std::uint32_t const outer = enter(r, c, depth, before);
+        if constexpr (loads_into) {
+            custom::load_into(r, v);
+        } else {
+            v = custom::load(r);
+        }
+        return leave(r, c, outer, before);
+    }
+    static T make(archive_reader& r, in_cursor& c, std::uint32_t depth)
+    {
+        bool before = false;
+        std::uint32_t const outer = enter(r, c, depth, before);
+        T value = custom::load(r);
+        c = leave(r, c, outer, before);
+        return value;
+    }
+
+private:
+    static std::uint32_t enter(archive_reader& r, in_cursor c, std::uint32_t depth, bool& before)
+    {
+        r.check_depth(c, depth);
+        r.seek(c);
+        before = r.set_index_only(true);
+        r.set_index_only(before || looks_inside);
+        return r.set_depth(depth + 1);
+    }
+    static in_cursor leave(archive_reader& r, in_cursor c, std::uint32_t outer, bool before)
+    {
+        r.set_depth(outer);
+        r.set_index_only(before);
+        in_cursor now = r.cursor();
+        if (now.p == c.p) {
+            r.need(now, 1, typeid(T));
+            if (*now.p != std::byte{0}) {
+                r.fail_value(now.p, "another byte", "0 for a value without index bytes", typeid(T));
+            }
+            ++now.p;
+        }
+        return now;
+    }
+};
+
+/// What is left: types that we know nothing about.
+template <class T> struct codec {
+    static_assert(sizeof(T) == 0,
+                  "towline: this type cannot be serialized. Include its towline/archive_*.hpp (or towline/archive_all.hpp) if it is of the "
+                  "standard library; make it an aggregate; give it a members() function; or specialise towline::serializer for it. "
+                  "Pointers and references cannot travel.");
+};
+
+} // namespace towline::detail

@@ -1,0 +1,101 @@
+#pragma once
+// The cursors of writer and reader. They travel by value, in registers: held in a member, every byte stored might alias them.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace towline::detail {
+
+struct out_cursor {
+    std::byte* p;
+    std::byte* end; ///< of the room
+};
+
+struct in_cursor {
+    std::byte const* p;
+    std::byte const* end; ///< of the archive's values
+};
+
+template <class T> [[gnu::always_inline]] inline void store_raw(std::byte* p, T value)
+{
+    std::memcpy(p, &value, sizeof value);
+}
+
+template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
+{
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
+/// memcpy that does not call out for the sizes of names and short arrays: two overlapping moves cover up to twice their width.
+[[gnu::always_inline]] inline void copy_bytes(void* to, void const* from, std::size_t n)
+{
+    auto* d = static_cast<std::byte*>(to);
+    auto const* s = static_cast<std::byte const*>(from);
+    struct block {
+        std::uint64_t a, b;
+    };
+    auto const ends = [&]<class W>(W) {
+        auto const head = load_raw<W>(s);
+        auto const tail = load_raw<W>(s + n - sizeof(W));
+        store_raw(d, head);
+        store_raw(d + n - sizeof(W), tail);
+    };
+    if (n > 128) {
+        std::memcpy(d, s, n);
+    } else if (n >= 16) {
+        for (std::size_t i = 0; i + 16 < n; i += 16) {
+            store_raw(d + i, load_raw<block>(s + i));
+        }
+        store_raw(d + n - 16, load_raw<block>(s + n - 16));
+    } else if (n >= 8) {
+        ends(std::uint64_t{});
+    } else if (n >= 4) {
+        ends(std::uint32_t{});
+    } else if (n >= 2) {
+        ends(std::uint16_t{});
+    } else if (n == 1) {
+        *d = *s;
+    }
+}
+
+// Counts: 0x00 to 0xFB are themselves; 0xFC, 0xFD, 0xFE announce 2, 4, 8 bytes (the shortest form is the only one that is accepted);
+// 0xFF announces 8 bytes of count of a range whose elements are the next chunk.
+inline constexpr std::uint8_t count_u16 = 0xFC;
+inline constexpr std::uint8_t count_u32 = 0xFD;
+inline constexpr std::uint8_t count_u64 = 0xFE;
+inline constexpr std::uint8_t count_chunk = 0xFF;
+inline constexpr std::size_t max_count_size = 9;
+
+/// Needs max_count_size bytes of room.
+[[gnu::always_inline]] inline std::byte* put_count(std::byte* p, std::uint64_t n)
+{
+    if (n < count_u16) [[likely]] {
+        *p = static_cast<std::byte>(n);
+        return p + 1;
+    }
+    if (n <= 0xFFFF) {
+        *p = std::byte{count_u16};
+        store_raw(p + 1, static_cast<std::uint16_t>(n));
+        return p + 3;
+    }
+    if (n <= 0xFFFF'FFFF) {
+        *p = std::byte{count_u32};
+        store_raw(p + 1, static_cast<std::uint32_t>(n));
+        return p + 5;
+    }
+    *p = std::byte{count_u64};
+    store_raw(p + 1, n);
+    return p + 9;
+}
+
+/// Bytes from p to the next multiple of Align. The index starts at a multiple of 16 on both sides, so addresses serve as offsets.
+template <std::size_t Align> [[gnu::always_inline]] inline std::size_t padding_at(void const* p)
+{
+    constexpr std::size_t align = Align < 16 ? Align : 16;
+    return -reinterpret_cast<std::uintptr_t>(p) & (align - 1);
+}
+
+} // namespace towline::detail

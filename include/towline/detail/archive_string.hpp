@@ -1,0 +1,122 @@
+#pragma once
+// Codecs of strings and of the ranges that own nothing: string_view, span, borrow. Encoded as in archive_range.hpp.
+
+#include <towline/borrow.hpp>
+#include <towline/detail/archive_range.hpp>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace towline::detail {
+
+template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> : varying_codec<> {
+    using string = std::basic_string<C, Tr, A>;
+    static_assert(bitwise<C>);
+
+    [[gnu::always_inline]] static out_cursor put(archive_writer& w, out_cursor c, string const& v, std::uint32_t depth)
+    {
+        return put_range(w, c, v.data(), v.size(), depth);
+    }
+    [[gnu::always_inline]] static in_cursor get(archive_reader& r, in_cursor c, string& v, std::uint32_t)
+    {
+        auto n = r.get_count(c, typeid(string));
+        if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
+            c.p = n.p;
+            return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
+        }
+        std::byte const* const from = elements_at<C, string>(r, c, n);
+        resize(r, v, n.count);
+        copy_bytes(v.data(), from, n.count * sizeof(C)); // not assign(): that calls out
+        c.p = from + n.count * sizeof(C);
+        return c;
+    }
+
+private:
+    [[gnu::always_inline]] static void resize(archive_reader& r, string& v, std::uint64_t n)
+    {
+        if (n > v.capacity()) {
+            r.charge(std::max<std::uint64_t>(n + 1, 2 * v.capacity()), sizeof(C), typeid(string)); // how strings grow
+        }
+        if (v.size() != n) {
+            v.resize(n);
+        }
+    }
+    [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, string& v, std::uint64_t n)
+    {
+        std::size_t const i = r.next_chunk(n * sizeof(C), typeid(string));
+        if (n * sizeof(C) < min_chunk_threshold) {
+            v.reserve(min_chunk_threshold); // out of the string object: what is fetched later must find its place
+        }
+        resize(r, v, n);
+        if (n > 0) {
+            r.source().fetch(i, v.data());
+        }
+        return c;
+    }
+};
+
+/// A view of n elements: into the index, or into the next chunk.
+template <class E, class T> [[gnu::always_inline]] inline in_cursor get_view(archive_reader& r, in_cursor c, E const*& data, std::size_t& size)
+{
+    auto n = r.get_count(c, typeid(T));
+    if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
+        size = n.count - archive_reader::chunk_bit;
+        data = static_cast<E const*>(r.view_chunk(size, sizeof(E), alignof(E), typeid(T)));
+        c.p = n.p;
+        return c;
+    }
+    std::byte const* const from = elements_at<E, T>(r, c, n);
+    data = reinterpret_cast<E const*>(from);
+    size = n.count;
+    c.p = from + n.count * sizeof(E);
+    return c;
+}
+
+template <class C, class Tr> struct codec<std::basic_string_view<C, Tr>> : varying_codec<> {
+    static constexpr bool holds_view = true;
+    [[gnu::always_inline]] static out_cursor put(archive_writer& w, out_cursor c, std::basic_string_view<C, Tr> v, std::uint32_t depth)
+    {
+        return put_range(w, c, v.data(), v.size(), depth);
+    }
+    [[gnu::always_inline]] static in_cursor get(archive_reader& r, in_cursor c, std::basic_string_view<C, Tr>& v, std::uint32_t)
+    {
+        C const* data = nullptr;
+        std::size_t size = 0;
+        c = get_view<C, std::basic_string_view<C, Tr>>(r, c, data, size);
+        v = {data, size};
+        return c;
+    }
+};
+
+template <class E, std::size_t Extent> struct codec<std::span<E, Extent>> : varying_codec<> {
+    using element = std::remove_const_t<E>;
+    static constexpr bool holds_view = true;
+    [[gnu::always_inline]] static out_cursor put(archive_writer& w, out_cursor c, std::span<E, Extent> v, std::uint32_t depth)
+    {
+        return put_range(w, c, static_cast<element const*>(v.data()), v.size(), depth);
+    }
+    [[gnu::always_inline]] static in_cursor get(archive_reader& r, in_cursor c, std::span<E, Extent>& v, std::uint32_t)
+    {
+        static_assert(std::is_const_v<E>, "towline: the message cannot be written to; take std::span<T const>");
+        static_assert(Extent == std::dynamic_extent, "towline: a view has the size that the message has; take std::span<T const>");
+        static_assert(bitwise<element>, "towline: only elements without padding, pointers and bool can be viewed in place; take std::vector");
+        static_assert(alignof(element) <= 16, "towline: a message is aligned to 16 bytes only; take std::vector");
+        element const* data = nullptr;
+        std::size_t size = 0;
+        c = get_view<element, std::span<E, Extent>>(r, c, data, size);
+        v = {data, size};
+        return c;
+    }
+};
+
+template <class E> struct codec<borrowed<E>> : varying_codec<> {
+    static constexpr bool refillable = false; // read as vector, span, ...
+    static out_cursor put(archive_writer& w, out_cursor c, borrowed<E> const& v, std::uint32_t depth)
+    {
+        return put_range(w, c, v.data(), v.size(), depth);
+    }
+};
+
+} // namespace towline::detail
