@@ -9,6 +9,7 @@
 #include <bit>
 #include <cerrno>
 #include <mutex>
+#include <pthread.h>
 #include <tbb/scalable_allocator.h>
 
 namespace towline::heap {
@@ -58,6 +59,21 @@ try {
     return std::size_t{64} << 20;
 }
 
+/// The key that pthread_key_create gives next.
+pthread_key_t next_key() noexcept
+{
+    pthread_key_t key = 0;
+    if (pthread_key_create(&key, nullptr) == 0)
+        pthread_key_delete(key);
+    return key;
+}
+
+/// Keys that the pool made for its threads' caches are from here to before there.
+struct {
+    pthread_key_t first = 0;
+    pthread_key_t last = 0;
+} pool_keys;
+
 } // namespace
 
 int core::start(job::membership& who, char const** failed) noexcept
@@ -90,11 +106,23 @@ rml::MemoryPool* core::make_pool() noexcept
     rml::MemoryPool* made = pool.load(std::memory_order_relaxed);
     if (made == nullptr) {
         rml::MemPoolPolicy const policy(pool_takes, pool_gives, std::size_t{1} << 20);
+        pool_keys.first = next_key();
         if (rml::pool_create_v1(0, &policy, &made) != rml::POOL_OK)
             return nullptr;
+        pool_keys.last = next_key();
         pool.store(made, std::memory_order_release);
     }
     return made;
+}
+
+void core::forget_pool() noexcept
+{
+    for (pthread_key_t key = pool_keys.first; key < pool_keys.last; ++key) {
+        auto* const cache = static_cast<std::byte*>(pthread_getspecific(key));
+        if (cache != nullptr && cache >= segment + arena_begin && cache < segment + addresses.segment_bytes() &&
+            memory.kind_at(cache) == extents::kind::region)
+            pthread_setspecific(key, nullptr);
+    }
 }
 
 void* core::allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept

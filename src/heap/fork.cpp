@@ -193,6 +193,7 @@ void in_child() noexcept
     if (in_use()) {
         the_core.now.store(core::phase::forked, std::memory_order_relaxed);
         let_go();
+        the_core.forget_pool();
         take_snapshot();
         line.tell();
         line.done();

@@ -94,9 +94,16 @@ void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean)
     case core::phase::ready: break;
     case core::phase::forked: return nullptr;
     case core::phase::none: {
+        static constinit std::atomic<bool> refused{false};
+        if (refused.load(std::memory_order_relaxed))
+            return nullptr;
         auto* const who = job::membership::instance_if_launched();
         char const* failed = nullptr;
-        if (who == nullptr || the_core.start(*who, &failed) != 0 || forked())
+        if (who == nullptr)
+            return nullptr;
+        if (the_core.start(*who, &failed) != 0)
+            refused.store(true, std::memory_order_relaxed);  // whoever uses the heap by name is told why
+        if (the_core.now.load(std::memory_order_acquire) != core::phase::ready)
             return nullptr;
     }
     }
