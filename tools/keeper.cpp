@@ -28,6 +28,7 @@ namespace towline::tools {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
+constexpr std::int64_t told = -1;  // member_gone_ns of a member whose end has been dealt with
 constexpr int front_died = SIGURG;  // what the kernel sends when the front is gone; nobody else sends it
 
 bool same_file(int a, int b)
@@ -82,6 +83,7 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
     file_ = job::create_job_file(static_cast<std::uint32_t>(options.ranks), job);
     if (int const high = fcntl(file_.get(), F_DUPFD_CLOEXEC, 100); high >= 0)
         file_.reset(high);  // out of the way of scripts that use 3 to 9, and of those of the shell
+    own_namespace_ = job::pid_namespace();
     view_ = std::make_unique<job::control_view>(file_.get());
     if (options.bind_to_cores)
         cores_ = allowed_cores();
@@ -205,7 +207,7 @@ int keeper::patience_ms()
     if (auto const left = timeout_.left(); left != std::chrono::nanoseconds::max())
         at_most(left.count());
     for (auto const& r : ranks_)
-        if (r.running && !r.member) {  // has its program joined from a process below?
+        if (r.running && (r.member_gone_ns > 0 || (r.member_gone_ns == 0 && !r.member))) {  // see watch_members
             at_most(100 * ms);
             break;
         }
@@ -379,18 +381,24 @@ void keeper::watch_members()
     std::int64_t const now = base::monotonic_ns();
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
         auto& process = ranks_[r];
+        auto& slot = view_->slots()[r];
+        auto const joined = [&] { return slot.state.load() == static_cast<std::uint32_t>(job::rank_state::joined); };
         if (!process.running)
             continue;
-        auto& slot = view_->slots()[r];
-        if (!process.member) {
+        if (!process.member && process.member_gone_ns == 0) {
             pid_t const pid = slot.pid.load();
-            if (pid <= 0 || pid == process.pid || slot.state.load() != static_cast<std::uint32_t>(job::rank_state::joined) || !is_descendant(pid, process.pid))
+            if (!joined() || pid == process.pid || slot.pid_namespace.load() != own_namespace_)
                 continue;
             process.member.reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-        } else if (process.member_gone_ns != 0 && now - process.member_gone_ns > 200 * ms) {
+            if (process.member && !is_descendant(pid, getpid()))
+                process.member.reset();  // the number is another's by now
+            if (!process.member)
+                process.member_gone_ns = now;
+        }
+        if (process.member_gone_ns > 0 && now - process.member_gone_ns > 200 * ms) {
             // Its wrapper had time to end with it, and did not.
-            process.member_gone_ns = std::numeric_limits<std::int64_t>::max() / 2;
-            if (slot.state.load() == static_cast<std::uint32_t>(job::rank_state::joined))
+            process.member_gone_ns = told;
+            if (joined())
                 member_vanished(static_cast<int>(r));
         }
     }
@@ -466,18 +474,13 @@ void keeper::end_leftovers()
     // Helpers that end with their input (a tee, a pager) get a moment; then nobody stays.
     std::int64_t const begin = base::monotonic_ns();
     bool asked = false;
-    for (;;) {
-        while (waitpid(-1, nullptr, WNOHANG) > 0) {
-        }
-        auto const left = descendants(getpid());
-        if (left.empty())
-            return;
+    while (!childless()) {
         std::int64_t const waited = base::monotonic_ns() - begin;
         if (ending_ || waited > 600 * ms)
             break;
         if (!asked && waited > 300 * ms) {
             asked = true;
-            for (pid_t const pid : left)
+            for (pid_t const pid : descendants(getpid()))
                 kill(pid, SIGTERM);
         }
         finish_output();

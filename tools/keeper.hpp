@@ -24,7 +24,7 @@ private:
         pid_t pid = 0;
         bool running = false;
         base::unique_fd member;  ///< pidfd of the process that joined, where that is a descendant of `pid`
-        std::int64_t member_gone_ns = 0;
+        std::int64_t member_gone_ns = 0;  ///< when that process ended; 0: not yet, -1: dealt with
         std::optional<stream> out;
         std::optional<stream> err;
     };
@@ -70,6 +70,7 @@ private:
     sink* err_ = &err_own_;           ///< &out_ where both are the same file
     std::string preload_;
     std::string host_;
+    std::uint64_t own_namespace_ = 0;
 
     int code_ = 0;
     bool ending_ = false;

@@ -2,6 +2,7 @@
 
 #include "base/settings.hpp"
 #include "info.hpp"
+#include "job/file.hpp"
 #include "run.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
@@ -76,6 +77,8 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
     };
     if (options.ranks < 1)
         return refuse(fmt::format("-n {}: a job has at least one process", options.ranks));
+    if (options.ranks > static_cast<int>(towline::job::max_ranks))
+        return refuse(fmt::format("-n {}: a job has at most {} processes", options.ranks, towline::job::max_ranks));
     if (command.empty())
         return refuse("which PROGRAM?");
     if (!words.timeout.empty()) {

@@ -5,6 +5,7 @@
 #include "job/file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cctype>
 #include <cstdlib>
@@ -82,18 +83,24 @@ bool is_descendant(pid_t child, pid_t of)
     return false;
 }
 
+bool childless() noexcept
+{
+    pid_t reaped = 0;
+    do
+        reaped = waitpid(-1, nullptr, WNOHANG);
+    while (reaped > 0 || (reaped < 0 && errno == EINTR));
+    return reaped < 0;
+}
+
 bool kill_descendants(int patience_ms)
 {
     base::deadline const end{std::chrono::milliseconds(patience_ms)};
     for (;;) {
-        while (waitpid(-1, nullptr, WNOHANG) > 0) {
-        }
-        auto const living = descendants(getpid());
-        if (living.empty())
+        if (childless())
             return true;
         if (end.passed())
             return false;
-        for (pid_t const pid : living)
+        for (pid_t const pid : descendants(getpid()))
             kill(pid, SIGKILL);
         usleep(2000);
     }

@@ -8,8 +8,10 @@
 
 namespace towline::tools {
 
-/// Living descendants (zombies are left out).
+/// Living descendants (zombies are left out), as far as /proc shows them: who forks and ends meanwhile may be missed. Ask `childless` for the end.
 [[nodiscard]] std::vector<pid_t> descendants(pid_t of);
+/// Reaps; true if no child is left, and so, in a subreaper, no descendant.
+[[nodiscard]] bool childless() noexcept;
 [[nodiscard]] bool is_descendant(pid_t child, pid_t of);
 
 /// SIGKILL to all descendants, again and again, until there are none or the time is over. Reaps. True if none is left.

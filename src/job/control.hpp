@@ -43,6 +43,7 @@ struct alignas(4096) rank_slot {
     std::atomic<std::int32_t> status;  ///< wait(2) status once the launcher reaped it
     std::atomic<std::uint32_t> cpu;    ///< core + 1 where the launcher bound it, 0 otherwise
     std::atomic<std::uint32_t> fences; ///< fences that the rank has arrived at
+    std::atomic<std::uint64_t> pid_namespace; ///< in which `pid` counts (inode of the namespace)
     // sleeping; on a line of its own
     base::event_count event;
     /// Where a blocked rank says what it waits for ("future of count() from rank 3"); NUL-terminated, torn reads tolerated.

@@ -5,6 +5,7 @@
 #include "job/job.hpp"
 #include "towline/error.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -87,14 +88,12 @@ void membership::fence(std::chrono::milliseconds timeout)
             return;
         for (int r = 0; r < size(); ++r)
             if (state_of(slots_[r]) == rank_state::dead)
-                throw peer_error(fmt::format("fence: rank {} has died", r), r);
+                throw peer_error(fmt::format("fence: rank {} has {}", r, slots_[r].status.load() == 0 ? "ended" : "died"), r);
     };
 
     if (first_missing() < 0) {
         generation.fetch_add(1, std::memory_order_seq_cst);
         base::futex_wake_all(generation);
-        tell_deaths();
-        return;
     }
     auto& note = self().waiting_for;
     struct clear {
@@ -103,6 +102,8 @@ void membership::fence(std::chrono::milliseconds timeout)
     } const cleared{note};
     for (;;) {
         std::uint32_t const key = generation.load(std::memory_order_seq_cst);
+        if (std::all_of(slots_, slots_ + size(), arrived))
+            return;  // whoever died since died after this fence
         tell_deaths();
         int const missing = first_missing();
         if (missing < 0)

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace towline::job {
@@ -153,6 +154,12 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
     if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         throw system_error("sealing the job file", errno);
     return file;
+}
+
+std::uint64_t pid_namespace() noexcept
+{
+    struct stat about {};
+    return stat("/proc/self/ns/pid", &about) == 0 ? about.st_ino : 0;
 }
 
 char const* check_control(control_header const& header, std::uint64_t file_bytes) noexcept

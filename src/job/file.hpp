@@ -46,6 +46,9 @@ private:
     control_header* header_;
 };
 
+/// Identifies the namespace in which this process's pids count; 0 where /proc does not tell. Does not allocate.
+[[nodiscard]] std::uint64_t pid_namespace() noexcept;
+
 /// Bytes of the control block of a job of `size`, rounded so that segments begin at a huge page.
 [[nodiscard]] constexpr std::uint64_t control_bytes(std::uint32_t size) noexcept
 {

@@ -94,6 +94,7 @@ struct joiner {
         std::int32_t nobody = 0;
         if (!slot.pid.compare_exchange_strong(nobody, static_cast<std::int32_t>(getpid())))
             return {kind::usage, nullptr, nobody};
+        slot.pid_namespace.store(pid_namespace());
         auto expected = static_cast<std::uint32_t>(rank_state::empty);
         if (!slot.state.compare_exchange_strong(expected, static_cast<std::uint32_t>(rank_state::joined)))
             return {kind::usage, "the job has ended already", 0};

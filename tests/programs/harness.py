@@ -1,0 +1,122 @@
+"""What the tests of whole jobs share: running the tool, and seeing that nothing stays behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import uuid
+
+TOWLINE = os.environ.get("TOWLINE", "build/release/bin/towline")
+PROGRAMS = os.environ.get("PROGRAMS", os.path.dirname(TOWLINE))
+SANITIZED = bool(os.environ.get("TOWLINE_SANITIZE"))
+MARK = "TOWLINE_TEST_MARK"
+
+
+def program(name):
+    return os.path.join(PROGRAMS, "program_" + name)
+
+
+def run_command(ranks, *command, options=()):
+    return [TOWLINE, "run", "-n", str(ranks), *options, *command]
+
+
+def processes_with(mark):
+    """Living processes whose environment carries the mark: whatever a job has started, however it hides."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if wanted not in file.read().split(b"\0"):
+                    continue
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] in "ZX":
+                    continue
+            found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(condition, seconds):
+    """True as soon as condition() is; False after so many seconds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def shared_things():
+    """What could stay behind in shared places; ours are told from other users' by their names."""
+    things = set()
+    for folder in ("/dev/shm", "/tmp", "/var/tmp", "/run"):
+        try:
+            things |= {os.path.join(folder, name) for name in os.listdir(folder) if "towline" in name.lower()}
+        except OSError:
+            pass
+    return things
+
+
+class JobTest(unittest.TestCase):
+    """A test that runs jobs. After each: no process with its mark, no file with our name, no new descriptor here."""
+
+    def setUp(self):
+        self.mark = uuid.uuid4().hex
+        self.env = dict(os.environ, **{MARK: self.mark})
+        self.env.pop("TOWLINE_JOB", None)
+        self.things = shared_things()
+        self.descriptors = os.listdir("/proc/self/fd")
+        self.addCleanup(self.nothing_stays)
+
+    def nothing_stays(self):
+        left = []
+
+        def gone():
+            left[:] = processes_with(self.mark)
+            return not left
+        ok = wait_until(gone, 3)
+        names = []
+        for pid in left:
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    names.append(f"{pid}: {file.read().replace(bytes(1), b' ').decode(errors='replace')}")
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        self.assertTrue(ok, f"processes stayed behind: {names}")
+        self.assertEqual(shared_things() - self.things, set(), "files stayed behind")
+        self.assertEqual(len(os.listdir("/proc/self/fd")), len(self.descriptors), "descriptors stayed open")
+
+    def start(self, ranks, *command, options=(), **popen):
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("env", self.env)
+        popen.setdefault("text", True)
+        return subprocess.Popen(run_command(ranks, *command, options=options), **popen)
+
+    def run_job(self, ranks, *command, options=(), input=None, timeout=60, **popen):
+        """Runs a job to its end: (exit code, standard output, standard error, seconds)."""
+        if input is not None:
+            popen["stdin"] = subprocess.PIPE
+        begin = time.monotonic()
+        with self.start(ranks, *command, options=options, **popen) as process:
+            try:
+                out, err = process.communicate(input, timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        return process.returncode, out, err, time.monotonic() - begin
+
+    def member(self, ranks, words, options=(), **rest):
+        """Runs program_member with the words of a string."""
+        return self.run_job(ranks, program("member"), *words.split(), options=options, **rest)
+
+
+def main():
+    sys.stdout.reconfigure(line_buffering=True)
+    unittest.main(verbosity=2)
