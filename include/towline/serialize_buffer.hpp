@@ -1,0 +1,124 @@
+#pragma once
+// serialize_buffer: a block of elements with shared ownership, for arguments that are kept on both sides.
+
+#include <towline/archive.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace towline {
+
+/// A fixed number of T. Copies share the elements; a call lends them (they travel as a chunk when they are big) and the callee gets
+/// elements of its own. Constness is shallow, as of a span. Threads: as std::shared_ptr.
+template <class T> class serialize_buffer {
+public:
+    using value_type = T;
+    enum init_mode {
+        copy,      ///< the buffer holds a copy of its own
+        reference, ///< the elements stay the caller's, who keeps them as long as any copy of the buffer
+        take,      ///< the buffer owns the elements from now on and ends them with the deleter
+    };
+
+    serialize_buffer() = default;
+    /// `size` elements of its own; numbers are not initialised.
+    explicit serialize_buffer(std::size_t size) : owner_(std::make_shared_for_overwrite<T[]>(size)), data_(owner_.get()), size_(size), own_(true) {}
+    serialize_buffer(T* data, std::size_t size, init_mode mode) : size_(size)
+    {
+        switch (mode) {
+        case copy:
+            assign_copy(data);
+            break;
+        case reference:
+            data_ = data;
+            break;
+        case take:
+            owner_ = std::shared_ptr<T[]>(data);
+            data_ = data;
+            break;
+        }
+    }
+    /// A copy; const elements cannot be taken over.
+    serialize_buffer(T const* data, std::size_t size) : size_(size) { assign_copy(data); }
+    /// Takes over, with a deleter that is called with `data`.
+    template <class Deleter>
+    serialize_buffer(T* data, std::size_t size, Deleter deleter)
+        requires std::invocable<Deleter&, T*>
+        : owner_(data, std::move(deleter)), data_(data), size_(size)
+    {
+    }
+
+    [[nodiscard]] T* data() const noexcept { return data_; }
+    [[nodiscard]] std::size_t size() const noexcept { return size_; } ///< elements
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+    [[nodiscard]] T& operator[](std::size_t i) const noexcept { return data_[i]; }
+    [[nodiscard]] T* begin() const noexcept { return data_; }
+    [[nodiscard]] T* end() const noexcept { return data_ + size_; }
+    [[nodiscard]] std::span<T> span() const noexcept { return {data_, size_}; }
+    /// Of the elements; zero for a reference.
+    [[nodiscard]] long use_count() const noexcept { return owner_.use_count(); }
+
+private:
+    friend struct detail::codec<serialize_buffer>;
+
+    void assign_copy(T const* data)
+    {
+        *this = serialize_buffer(size_);
+        std::copy_n(data, size_, data_);
+    }
+
+    std::shared_ptr<T[]> owner_;
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+    bool own_ = false; ///< made by this class: may be filled again when nobody shares it
+};
+
+namespace detail {
+
+template <class T> struct codec<serialize_buffer<T>> : varying_codec<> {
+    static_assert(std::is_default_constructible_v<T>, "towline: serialize_buffer<T> makes its elements before it reads them");
+
+    static out_cursor put(archive_writer& w, out_cursor c, serialize_buffer<T> const& v, std::uint32_t depth)
+    {
+        return put_range(w, c, static_cast<T const*>(v.data()), v.size(), depth);
+    }
+    static in_cursor get(archive_reader& r, in_cursor c, serialize_buffer<T>& v, std::uint32_t depth)
+    {
+        if constexpr (bitwise<T>) {
+            r.seek(c);
+            incoming_range const range = r.read_range<T>();
+            prepare(r, v, range.count);
+            if (range.is_chunk()) {
+                if (range.count > 0) {
+                    r.source().fetch(range.chunk, v.data());
+                }
+            } else {
+                copy_bytes(v.data(), range.data, range.count * sizeof(T));
+            }
+            return r.cursor();
+        } else {
+            auto const n = get_elements_count<T, serialize_buffer<T>>(r, c);
+            r.check_depth(c, depth);
+            prepare(r, v, n.count);
+            c.p = n.p;
+            for (T& e : v) {
+                c = get_value(r, c, e, depth + 1);
+            }
+            return c;
+        }
+    }
+
+private:
+    static void prepare(archive_reader& r, serialize_buffer<T>& v, std::uint64_t n)
+    {
+        if (!v.own_ || v.owner_.use_count() != 1 || v.size_ != n) {
+            r.charge(n, sizeof(T), typeid(v));
+            v = serialize_buffer<T>(n);
+        }
+    }
+};
+
+} // namespace detail
+} // namespace towline
