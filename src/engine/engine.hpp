@@ -15,6 +15,7 @@
 // Threads: everything may be called from any thread unless said. Handlers run one at a time, in order per peer, on whichever thread polls,
 // holding no lock (a token that others only try). A handler may send; it must not wait (usage_error).
 
+#include "base/event_count.hpp"
 #include "transport/transport.hpp"
 
 #include <atomic>
@@ -24,9 +25,8 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
-
-namespace towline::base { struct event_count; }
 
 namespace towline::engine {
 
@@ -36,7 +36,7 @@ using handler_id = std::uint16_t;
 class engine;
 class incoming;
 
-/// Ends of a message's life at the sender. `ok` is false when the peer died first.
+/// Ends of a message's life at the sender. `ok` is false when the peer died first. Called exactly once, unless `send` threw: then never.
 struct completion {
     void (*function)(void* context, bool ok) = nullptr;  ///< null: not wanted. Runs on a thread that polls, or inside `send`; must not wait.
     void* context = nullptr;
@@ -59,7 +59,7 @@ struct block {
 struct outgoing {
     peer to = 0;
     handler_id handler = 0;
-    std::span<std::byte const> head;    ///< copied before `send` returns; at most max_head
+    std::span<std::byte const> head{};  ///< copied before `send` returns; at most max_head
     std::span<block const> blocks{};    ///< the descriptions are copied before `send` returns
     completion sent{};                  ///< every lent block may be reused
     completion delivered{};             ///< the handler at the peer was called (asks for an acknowledgement)
@@ -69,12 +69,32 @@ struct outgoing {
 /// Its end gives back what was lent (the sender's *sent*) and frees given blocks that nobody took. Not thread-safe; may be moved between threads.
 class incoming {
 public:
-    incoming(incoming&&) noexcept;
-    incoming& operator=(incoming&&) noexcept;
-    ~incoming();
+    incoming(incoming&& other) noexcept
+        : owner_(other.owner_), head_(other.head_), head_size_(other.head_size_), source_(other.source_),
+          state_(std::exchange(other.state_, nullptr))
+    {
+    }
+    incoming& operator=(incoming&& other) noexcept
+    {
+        if (this != &other) {
+            if (state_ != nullptr)
+                release();
+            owner_ = other.owner_;
+            head_ = other.head_;
+            head_size_ = other.head_size_;
+            source_ = other.source_;
+            state_ = std::exchange(other.state_, nullptr);
+        }
+        return *this;
+    }
+    ~incoming()
+    {
+        if (state_ != nullptr)
+            release();
+    }
 
-    [[nodiscard]] peer source() const noexcept;
-    [[nodiscard]] std::span<std::byte const> head() const noexcept;  ///< aligned to 8
+    [[nodiscard]] peer source() const noexcept { return source_; }
+    [[nodiscard]] std::span<std::byte const> head() const noexcept { return {head_, head_size_}; }  ///< aligned to 8
     [[nodiscard]] std::size_t blocks() const noexcept;
     [[nodiscard]] std::uint64_t block_size(std::size_t i) const;
 
@@ -84,9 +104,12 @@ public:
     /// (heap::deallocate). Null if not possible (then allocate and `fetch`).
     [[nodiscard]] void* take(std::size_t i);
     /// Starts copying block i to `destination` (block_size bytes); done at once where the bytes are in reach. At most once per block.
+    /// The destination must stay until the fetch has ended, even if the message is destroyed before.
     void fetch(std::size_t i, void* destination);
     /// All fetches have ended.
     [[nodiscard]] bool ready() const noexcept;
+    /// A fetch that has ended did not bring its bytes (the peer died, or lent memory that is not there).
+    [[nodiscard]] bool failed() const noexcept;
     /// Calls `then(context, ok, message)` once every started fetch has ended: at once if `ready()`, else from a later poll. The message is moved in.
     static void when_ready(incoming&& message, void (*then)(void* context, bool ok, incoming& message), void* context);
 
@@ -98,10 +121,20 @@ public:
 private:
     friend class engine;
     friend struct state;
-    // engine's: fill in. Keep the object cheap to build for small messages (no allocation, a few words).
-    incoming() = default;
+    incoming(engine* owner, peer source, std::span<std::byte const> head, state* s) noexcept
+        : owner_(owner), head_(head.data()), head_size_(head.size()), source_(source), state_(s)
+    {
+    }
+    void release() noexcept;
+
+    engine* owner_;
+    std::byte const* head_;
+    std::size_t head_size_;
+    peer source_;
+    state* state_;  ///< null: nothing but a head in the transport's memory
 };
 
+/// Runs once per message. Must not throw (the program is terminated): it has no caller who could catch.
 using handler = void (*)(void* context, engine&, incoming& message);
 
 /// How an engine is set up. The world of processes fills it from job::membership; the simulator gives each of its peers one.
@@ -110,6 +143,8 @@ struct setup {
     peer size = 1;
     std::vector<std::unique_ptr<transport::component>> transports;  ///< best first
     base::event_count* event = nullptr;               ///< this engine's sleepers; null: waits never sleep on a futex (the simulator)
+    base::fence_side fences = base::fence_side::notifier_fences;  ///< as in the job's control block
+    std::span<char> waiting_for{};                    ///< where a sleeping waiter says what for; empty: nowhere
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
     bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
@@ -123,27 +158,33 @@ class engine {
 public:
     static constexpr std::size_t max_head = std::size_t{1} << 31;
 
+    /// Throws usage_error for a setup that cannot work (rank outside the world, a transport that is too small or neither reliable nor ordered).
     explicit engine(setup);
-    ~engine();  ///< stops the background thread; messages still queued are dropped (drain first)
+    /// Stops the background thread; messages still queued are dropped (drain first). No other thread may be inside a call.
+    ~engine();
     engine(engine const&) = delete;
     engine& operator=(engine const&) = delete;
 
     [[nodiscard]] peer rank() const noexcept;
     [[nodiscard]] peer size() const noexcept;
 
+    /// Ends the engine before its destruction: from now on calls from any thread throw usage_error (progress does nothing) and waits end so.
+    void close() noexcept;
+
     /// Installs a handler; the same order of registration on every rank gives the same ids. Before the first message only.
+    /// The first 240 cost the least.
     handler_id add_handler(handler, void* context);
 
     /// Sends. Never waits for the receiver's program: when the transport is busy, a plain thread makes progress until there is room
-    /// (bounded memory); inside a handler the message is queued. Throws peer_error if the peer is known to be dead, limit_error.
+    /// (bounded memory); inside a handler the message is queued. Throws peer_error if the peer is known to be dead, limit_error, usage_error.
     void send(outgoing const&);
-    /// The fast path: a head of at most 40 bytes, no blocks, no completions.
+    /// The fast path: no blocks, no completions, and a head that best fits the transport's cheapest message (40 bytes; more is allowed).
     void send_small(peer to, handler_id, std::span<std::byte const> head);
 
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
 
-    /// Blocks until `ready()` is true: makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and becomes
+    /// Blocks until `ready()` is true: makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and must not throw, and becomes
     /// true by a handler, or by another thread that calls `notify` afterwards. `what` is shown by whoever asks what this rank waits for
     /// (static text). False on timeout. Throws usage_error inside a handler. Does not throw when peers die: conditions must come true then
     /// (see on_death).
@@ -152,7 +193,8 @@ public:
     {
         if (ready())
             return true;
-        return wait_slow([](void* c) { return static_cast<bool>((*static_cast<std::remove_reference_t<Ready>*>(c))()); }, &ready, what, timeout);
+        return wait_slow([](void* c) { return static_cast<bool>((*static_cast<std::remove_reference_t<Ready>*>(c))()); },
+                         const_cast<void*>(static_cast<void const*>(std::addressof(ready))), what, timeout);
     }
     /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
     void notify() noexcept;
@@ -167,10 +209,14 @@ public:
 
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.
     [[nodiscard]] static bool probe_cross_memory_attach(int pid, void const* remote, std::size_t size) noexcept;
+    /// Whether the kernel would let this process read that one's memory, without knowing what is where in it.
+    [[nodiscard]] static bool may_read_memory_of(int pid) noexcept;
+
+    struct impl;  // engine-internal
 
 private:
+    friend class incoming;
     bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
-    struct impl;
     std::unique_ptr<impl> impl_;
 };
 

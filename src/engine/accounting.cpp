@@ -1,0 +1,66 @@
+#include "engine/accounting.hpp"
+
+#include <mutex>
+
+namespace towline::engine {
+namespace {
+
+std::mutex numbers_mutex;
+std::uint32_t numbers_taken = 0;
+std::atomic<unsigned> numbers_used{0};  // the highest ever given out + 1
+
+struct number_holder {
+    unsigned number = shared_shard;
+    ~number_holder()
+    {
+        if (number == shared_shard)
+            return;
+        std::lock_guard lock(numbers_mutex);
+        numbers_taken &= ~(std::uint32_t{1} << number);
+        thread_shard_number = shared_shard + 1;  // whatever this thread still does is counted with locked adds
+    }
+};
+
+} // namespace
+
+thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]] = 0;
+
+unsigned thread_shard_slow() noexcept
+{
+    thread_local number_holder holder;
+    std::lock_guard lock(numbers_mutex);
+    for (unsigned n = 0; n < shared_shard; ++n) {
+        if ((numbers_taken >> n & 1) == 0) {
+            numbers_taken |= std::uint32_t{1} << n;
+            holder.number = n;
+            break;
+        }
+    }
+    unsigned const used = holder.number + 1;
+    if (numbers_used.load(std::memory_order_relaxed) < used)
+        numbers_used.store(used, std::memory_order_relaxed);
+    thread_shard_number = used;
+    return holder.number;
+}
+
+void ledger::publish() noexcept
+{
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    unsigned const used = numbers_used.load(std::memory_order_relaxed);
+    for (unsigned n = 0; n < used; ++n) {
+        messages += shards_[n].messages.load(std::memory_order_relaxed);
+        bytes += shards_[n].bytes.load(std::memory_order_relaxed);
+    }
+    // Nobody else writes these two counters, so a plain add is lossless.
+    auto advance = [this](job::counter c, std::uint64_t now, std::uint64_t& before) {
+        auto const i = static_cast<std::size_t>(c);
+        if (now != before && i < counters_.size())
+            counters_[i].store(counters_[i].load(std::memory_order_relaxed) + (now - before), std::memory_order_relaxed);
+        before = now;
+    };
+    advance(job::counter::messages_sent, messages, published_messages_);
+    advance(job::counter::bytes_inline, bytes, published_bytes_);
+}
+
+} // namespace towline::engine

@@ -1,0 +1,80 @@
+#pragma once
+// What the engine counts, and who counts it.
+//
+// The rule: each block is counted once per transfer in the job.
+//   inside the message   the sender, when it sends; heads too                                   bytes_inline
+//   every other block    the receiver, once it knows what became of it:
+//     given              fetched: copied_once + bytes_mapped; taken, viewed or ignored: handed_over
+//     staged             fetched: copied_twice + bytes_staged; otherwise copied_once + bytes_staged
+//     mapped             fetched: copied_once + bytes_mapped; looked at in place: nothing was moved, nothing is counted
+//     attached           fetched: copied_once + bytes_cma
+//     exposed            fetched: wire
+//     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)
+//   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.
+// Heads and messages of the fast path are counted per thread and published by whoever polls, so the job's counters are
+// at most one poll behind; after `drain` they are exact.
+
+#include "job/control.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace towline::engine {
+
+/// A small number of the calling thread, the same until it exits; given out again afterwards. `shared_shard` when there are too many threads.
+inline constexpr unsigned shards = 32;
+inline constexpr unsigned shared_shard = shards - 1;
+[[nodiscard]] unsigned thread_shard_slow() noexcept;
+extern thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]];  // 0: not yet asked
+[[nodiscard]] inline unsigned thread_shard() noexcept
+{
+    unsigned const n = thread_shard_number;
+    return n != 0 ? n - 1 : thread_shard_slow();
+}
+
+class ledger {
+public:
+    void attach(std::span<std::atomic<std::uint64_t>> counters) noexcept { counters_ = counters; }
+
+    /// One message with `bytes` inside. No locked instruction for the first 31 threads.
+    void sent(std::uint64_t bytes) noexcept
+    {
+        unsigned const n = thread_shard();
+        shard& mine = shards_[n];
+        if (n != shared_shard) [[likely]] {
+            mine.messages.store(mine.messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            mine.bytes.store(mine.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+        } else {
+            mine.messages.fetch_add(1, std::memory_order_relaxed);
+            mine.bytes.fetch_add(bytes, std::memory_order_relaxed);
+        }
+    }
+    void add(job::counter c, std::uint64_t amount) noexcept
+    {
+        auto const i = static_cast<std::size_t>(c);
+        if (i < counters_.size())
+            counters_[i].fetch_add(amount, std::memory_order_relaxed);
+    }
+    void block(job::counter number, job::counter bytes, std::uint64_t size) noexcept
+    {
+        add(number, 1);
+        add(bytes, size);
+    }
+    /// Writes what the threads counted into the job's counters. One thread at a time (the holder of the polling token).
+    void publish() noexcept;
+
+private:
+    struct alignas(64) shard {
+        std::atomic<std::uint64_t> messages{0};
+        std::atomic<std::uint64_t> bytes{0};
+    };
+    std::array<shard, shards> shards_{};
+    std::uint64_t published_messages_ = 0;
+    std::uint64_t published_bytes_ = 0;
+    std::span<std::atomic<std::uint64_t>> counters_;
+};
+
+} // namespace towline::engine

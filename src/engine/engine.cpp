@@ -1,0 +1,174 @@
+// Setup, tables, end.
+
+#include "engine/impl.hpp"
+#include "engine/living.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+namespace towline::engine {
+
+thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
+
+engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid())
+{
+    if (config.size == 0 || config.rank >= config.size)
+        throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));
+    for (auto const& t : config.transports) {
+        auto const& caps = t->caps();
+        if (!caps.reliable || !caps.ordered)
+            throw usage_error(fmt::format("engine: transport {} is not reliable and ordered; it needs a layer below the engine that makes it so", t->name()));
+        if (caps.max_eager < wire::least_eager)
+            throw usage_error(fmt::format("engine: transport {} carries {} bytes a message, at least {} are needed", t->name(), caps.max_eager,
+                                          wire::least_eager));
+    }
+    peers = std::make_unique<peer_state[]>(config.size);
+    counts.attach(config.counters);
+    for (auto const& t : config.transports) {
+        t->set_failure_handler(&on_failure, this);
+        t->set_handler(wire::message, &on_message, this);
+        t->set_handler(wire::fragment, &on_fragment, this);
+        t->set_handler(wire::done, &on_done, this);
+        t->set_handler(wire::pull, &on_pull, this);
+        t->set_handler(wire::piece, &on_piece, this);
+        for (unsigned id = wire::piece + 1; id < 256; ++id)
+            t->set_handler(static_cast<transport::handler_id>(id), &on_unknown, this);
+    }
+}
+
+engine::impl::~impl()
+{
+    stop_background();
+    if (in_child()) {
+        // What the transports would take down belongs to the parent too.
+        for (auto& t : config.transports)
+            (void)t.release();
+        return;
+    }
+    for (auto const& kept : pending.everything())
+        give_back({kept});
+    counts.publish();
+}
+
+bool engine::impl::in_child() const noexcept
+{
+    return ::getpid() != owner_pid;
+}
+
+void engine::impl::require_open() const
+{
+    if (!closed.load(std::memory_order_acquire)) [[likely]]
+        return;
+    if (in_child())
+        throw usage_error("this process was forked from a member of the job and is not part of it: only the parent may communicate");
+    throw usage_error("the engine of this process has ended: nothing can be sent or waited for any more");
+}
+
+void engine::impl::close() noexcept
+{
+    closed.store(true, std::memory_order_release);
+    for (peer p = 0; p < config.size; ++p)
+        peers[p].flags.fetch_or(peer_state::closed, std::memory_order_release);
+}
+
+engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
+{
+    living::add(*impl_);
+    if (impl_->config.background && impl_->config.event != nullptr)
+        impl_->start_background();
+}
+
+engine::~engine()
+{
+    living::remove(*impl_);
+    if (!impl_->in_child())
+        close();
+}
+
+void engine::close() noexcept
+{
+    impl_->close();
+    impl_->stop_background();
+    impl_->wake();
+}
+
+peer engine::rank() const noexcept
+{
+    return impl_->config.rank;
+}
+
+peer engine::size() const noexcept
+{
+    return impl_->config.size;
+}
+
+handler_id engine::add_handler(handler function, void* context)
+{
+    impl_->require_open();
+    if (running_handlers != nullptr)
+        throw usage_error("engine: handlers are added before the first message, not by a handler");
+    // Transports' tables may not change under a poll, and the background thread may be in one.
+    while (!impl_->acquire_token())
+        std::this_thread::yield();
+    struct releaser {
+        impl& m;
+        ~releaser() { m.release_token(); }
+    } const release{*impl_};
+    auto& table = impl_->handlers;
+    if (table.size() >= 65535)
+        throw limit_error("engine: more than 65535 handlers");
+    auto const id = static_cast<handler_id>(table.size());
+    table.push_back({function, context, this, id});
+    if (id < wire::direct_handlers) {
+        for (auto const& t : impl_->config.transports)
+            t->set_handler(static_cast<transport::handler_id>(wire::first_direct + id), &impl::on_small, &table.back());
+    }
+    return id;
+}
+
+int engine::progress(int budget)
+{
+    impl& m = *impl_;
+    if (m.closed.load(std::memory_order_relaxed) || !m.acquire_token())
+        return 0;
+    int const n = m.poll(budget);
+    m.release_token();
+    return n;
+}
+
+bool engine::wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout)
+{
+    return impl_->wait(ready, context, what, timeout);
+}
+
+void engine::notify() noexcept
+{
+    impl_->wake();
+}
+
+bool engine::in_handler() const noexcept
+{
+    return running_handlers == impl_.get();
+}
+
+void engine::on_death(void (*function)(void* context, peer), void* context)
+{
+    impl_->death_function = function;
+    impl_->death_context = context;
+}
+
+bool engine::drain(std::chrono::nanoseconds timeout)
+{
+    bool const all = wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
+                          "everything sent to be taken", timeout);
+    if (impl_->acquire_token()) {
+        impl_->counts.publish();
+        impl_->release_token();
+    }
+    return all;
+}
+
+} // namespace towline::engine

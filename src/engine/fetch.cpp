@@ -1,0 +1,265 @@
+// The receiver's side of blocks that are not in reach: read from the sender's address space, got by the transport, or asked for in pieces.
+
+#include "engine/impl.hpp"
+
+#include "base/log.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace towline::engine {
+
+using job::counter;
+
+bool engine::probe_cross_memory_attach(int pid, void const* remote, std::size_t size) noexcept
+{
+    std::array<std::byte, 64> here{};
+    std::size_t const n = std::min(size, here.size());
+    iovec const local{here.data(), n};
+    iovec const there{const_cast<void*>(remote), n};
+    int const saved = errno;
+    bool const passed = n != 0 && ::process_vm_readv(pid, &local, 1, &there, 1, 0) == static_cast<ssize_t>(n);
+    errno = saved;
+    return passed;
+}
+
+bool engine::may_read_memory_of(int pid) noexcept
+{
+    // Permission is checked before the address, and nothing is mapped at the first page.
+    std::byte here{};
+    iovec const local{&here, 1};
+    iovec const there{reinterpret_cast<void*>(8), 1};
+    int const saved = errno;
+    bool const allowed = ::process_vm_readv(pid, &local, 1, &there, 1, 0) == 1 || errno == EFAULT;
+    errno = saved;
+    return allowed;
+}
+
+engine::impl::attach_result engine::impl::read_attached(message_state& s, block_state& b, void* destination)
+{
+    if (attach_refused.load(std::memory_order_relaxed) || b.extra == 0 || b.extra > 0x7fffffff)
+        return attach_result::refused;
+    auto* to = static_cast<std::byte*>(destination);
+    auto* from = static_cast<std::byte*>(b.data);
+    std::uint64_t left = b.size;
+    while (left != 0) {
+        std::size_t const n = std::min<std::uint64_t>(left, thresholds::attach_chunk);
+        iovec const local{to, n};
+        iovec const there{from, n};
+        ssize_t const got = ::process_vm_readv(static_cast<pid_t>(b.extra), &local, 1, &there, 1, 0);
+        if (got <= 0) {
+            int const why = errno;
+            if (got < 0 && why == EINTR)
+                continue;
+            if (got < 0 && (why == EPERM || why == ENOSYS || why == EACCES)) {
+                // A filter came after the probe, or the peer may not be read: the sender pushes, now and later.
+                if (!attach_refused.exchange(true, std::memory_order_relaxed))
+                    base::log(base::log_level::info, "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on",
+                              config.rank, s.source, std::strerror(why));
+                return attach_result::refused;
+            }
+            base::log(base::log_level::warning, "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source,
+                      b.data, got == 0 ? "no bytes" : std::strerror(why));
+            return attach_result::failed;
+        }
+        to += got;
+        from += got;
+        left -= static_cast<std::uint64_t>(got);
+    }
+    b.counted = true;
+    counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
+    counts.add(counter::bytes_cma, b.size);
+    return attach_result::done;
+}
+
+void engine::impl::fetch_ended(message_state& s, bool ok)
+{
+    if (!ok)
+        s.failed.store(true, std::memory_order_relaxed);
+    if (s.running.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        message_state::arrive(&s);
+}
+
+// Pieces.
+
+namespace {
+
+/// Bytes of a block that one message carries.
+std::uint64_t piece_room(peer_state const& p)
+{
+    return (p.max_eager - sizeof(wire::piece_header)) & ~std::uint64_t{7};
+}
+std::uint64_t window(peer_state const& p)
+{
+    return std::max<std::uint64_t>(thresholds::pull_window, 2 * piece_room(p));
+}
+
+} // namespace
+
+void engine::impl::ask_for(fetching& f, std::uint64_t number, std::uint64_t bytes)
+{
+    wire::pull_message const m{f.state->id_flags >> wire::flag_bits, number, f.asked, bytes, f.block};
+    f.asked += bytes;
+    post_control(f.from, wire::pull, m);
+}
+
+void engine::impl::start_pull(message_state& s, std::size_t block, void* destination)
+{
+    s.running.fetch_add(1, std::memory_order_relaxed);
+    peer_state& p = peers[s.source];
+    try {
+        (void)reach(s.source);
+    } catch (error const&) {
+        return fetch_ended(s, false);
+    }
+    std::uint64_t const size = s.blocks[block].size;
+    {
+        std::lock_guard lock(fetches_mutex);
+        std::uint32_t index = 0;
+        if (free_fetches.empty()) {
+            index = static_cast<std::uint32_t>(fetches.size());
+            fetches.emplace_back();
+        } else {
+            index = free_fetches.back();
+            free_fetches.pop_back();
+        }
+        fetching& f = fetches[index];
+        f.state = &s;
+        f.from = s.source;
+        f.destination = static_cast<std::byte*>(destination);
+        f.block = block;
+        f.size = size;
+        f.arrived = 0;
+        f.asked = 0;
+        ask_for(f, std::uint64_t{f.generation} << 32 | index, std::min(size, window(p)));
+    }
+    // Died meanwhile: whoever buried it may have looked before the fetch was in the table.
+    if ((p.flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
+        fail_fetches(s.source);
+}
+
+void engine::impl::on_piece(void* context, peer source, std::span<std::byte const> payload)
+{
+    auto& self = *static_cast<impl*>(context);
+    auto const header = wire::read<wire::piece_header>(payload);
+    if (!header)
+        return self.drop(source, fmt::format("a piece of {} bytes", payload.size()));
+    auto const bytes = payload.subspan(sizeof *header);
+    message_state* ended = nullptr;
+    bool ok = true;
+    {
+        std::unique_lock lock(self.fetches_mutex);
+        std::uint64_t const index = header->fetch & 0xffffffff;
+        fetching* const f = index < self.fetches.size() ? &self.fetches[index] : nullptr;
+        if (f == nullptr || f->state == nullptr || f->generation != header->fetch >> 32 || f->from != source) {
+            lock.unlock();
+            return self.drop(source, "a piece that nobody waits for");
+        }
+        if (header->offset == wire::refused || header->offset != f->arrived || bytes.empty() || bytes.size() > f->asked - f->arrived) {
+            ok = false;
+        } else {
+            std::memcpy(f->destination + f->arrived, bytes.data(), bytes.size());
+            f->arrived += bytes.size();
+            std::uint64_t const half = window(self.peers[source]) / 2;
+            if (f->asked < f->size && f->asked - f->arrived <= half)
+                self.ask_for(*f, header->fetch, std::min(f->size - f->asked, half));
+        }
+        if (!ok || f->arrived == f->size) {
+            ended = std::exchange(f->state, nullptr);
+            if (ok) {
+                bool const maps = self.peers[source].maps;
+                self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire, f->size);
+            }
+            f->generation = (f->generation + 1) & 0x7fffffff;
+            self.free_fetches.push_back(static_cast<std::uint32_t>(index));
+        }
+    }
+    if (!ok)
+        self.drop(source, "a block could not be sent in pieces, or came with pieces missing");
+    if (ended != nullptr)
+        self.fetch_ended(*ended, ok);
+}
+
+void engine::impl::fail_fetches(peer from)
+{
+    std::vector<message_state*> ended;
+    {
+        std::lock_guard lock(fetches_mutex);
+        for (std::size_t i = 0; i < fetches.size(); ++i) {
+            fetching& f = fetches[i];
+            if (f.state == nullptr || f.from != from)
+                continue;
+            ended.push_back(std::exchange(f.state, nullptr));
+            f.generation = (f.generation + 1) & 0x7fffffff;
+            free_fetches.push_back(static_cast<std::uint32_t>(i));
+        }
+    }
+    for (message_state* s : ended)
+        fetch_ended(*s, false);
+}
+
+// Gets.
+
+namespace {
+
+struct get_context {
+    engine::impl* owner;
+    message_state* state;
+    std::size_t block;
+};
+
+} // namespace
+
+void engine::impl::start_get(message_state& s, std::size_t block, void* destination)
+{
+    s.running.fetch_add(1, std::memory_order_relaxed);
+    {
+        std::lock_guard lock(jobs_mutex);
+        gets.push_back({&s, block, destination});
+    }
+    // Release: the poller that sees the count finds the job.
+    work.fetch_add(1, std::memory_order_release);
+    if (running_handlers != this)
+        wake();
+}
+
+bool engine::impl::begin_get(get_job const& g)
+{
+    block_state& b = g.state->blocks[g.block];
+    peer_state& p = peers[g.state->source];
+    auto context = std::make_unique<get_context>(get_context{this, g.state, g.block});
+    transport::send_status status = transport::send_status::unreachable;
+    try {
+        (void)reach(g.state->source);
+        status = p.via->get(g.state->source, b.region, 0, g.destination, b.size, &get_ended, context.get());
+    } catch (error const& e) {
+        base::log(base::log_level::warning, "rank {}: block of {} bytes from rank {}: {}", config.rank, b.size, g.state->source, e.what());
+    }
+    if (status == transport::send_status::busy)
+        return false;
+    if (status == transport::send_status::sent)
+        (void)context.release();
+    else
+        fetch_ended(*g.state, false);
+    return true;
+}
+
+void engine::impl::get_ended(void* context, bool ok)
+{
+    std::unique_ptr<get_context> const c(static_cast<get_context*>(context));
+    if (ok) {
+        std::uint64_t const size = c->state->blocks[c->block].size;
+        c->owner->counts.block(counter::wire, counter::bytes_wire, size);
+    }
+    c->owner->fetch_ended(*c->state, ok);
+}
+
+} // namespace towline::engine

@@ -1,0 +1,302 @@
+#pragma once
+// The engine's inside. How the pieces fit, and who may touch what:
+//
+//   peers      one per rank: the transport that reaches it, a word of flags that the fast path looks at, a queue for what found no room
+//   outbox     messages whose end somebody waits for (completions, lent blocks), found again by number    mutex, held for a few stores
+//   fetches    blocks that arrive in pieces, found again by number                                        mutex, held for one piece's copy
+//   token      whoever holds it polls; handlers and completions run only there                            tried, never waited for
+//   jobs       things that other threads leave for the poller                                             mutex, held for a push
+//   poller's   streams, pulls: touched only under the token
+//
+// No handler and no completion runs while one of these mutexes is held.
+
+#include "engine/accounting.hpp"
+#include "engine/engine.hpp"
+#include "engine/message_state.hpp"
+#include "engine/thresholds.hpp"
+#include "engine/wire.hpp"
+
+#include "base/event_count.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace towline::engine {
+
+/// Set while this thread runs handlers or completions of an engine.
+extern thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]];
+
+/// A peer as the sender sees it.
+struct alignas(64) peer_state {
+    // Any bit set: the fast path is closed, look closer.
+    static constexpr std::uint32_t unresolved = 1; ///< no transport chosen yet
+    static constexpr std::uint32_t queued = 2;     ///< something waits in `queue`: everything goes behind it
+    static constexpr std::uint32_t dead = 4;
+    static constexpr std::uint32_t closed = 8;     ///< the engine is closed, or this is a forked child
+
+    std::atomic<std::uint32_t> flags{unresolved};
+    std::uint32_t max_eager = 0;
+    transport::component* via = nullptr;
+    bool maps = false;   ///< copies of the transport's capabilities
+    bool gets = false;
+
+    struct waiting_message {
+        transport::handler_id kind;
+        std::vector<std::byte> payload;
+    };
+    std::mutex mutex;  ///< of the queue, and of changes to flags
+    std::deque<waiting_message> queue;
+    std::size_t queue_bytes = 0;
+};
+
+struct handler_entry {
+    handler function = nullptr;
+    void* context = nullptr;
+    engine* owner = nullptr;
+    handler_id id = 0;
+};
+
+/// A block that the sender keeps until the receiver is done with it.
+struct kept_block {
+    void const* data = nullptr;
+    std::size_t size = 0;
+    bool owned = false;                      ///< a heap block of ours: given back at the end
+    transport::component* exposed_by = nullptr;  ///< conceal `region` at the end
+    transport::region region{};
+};
+
+/// A message whose end the sender waits for.
+struct sending {
+    peer to = 0;
+    std::uint32_t generation = 1;
+    std::uint64_t waiting = 0;  ///< wire::wants_*; 0: the slot is free
+    completion sent;
+    completion delivered;
+    std::vector<kept_block> kept;  ///< indexed by block; empty where nothing needs to be kept
+    std::uint32_t next_free = 0;
+};
+
+/// Numbers messages; finds them again; rejects numbers that nobody gave out.
+class outbox {
+public:
+    [[nodiscard]] std::uint64_t open(sending&&);
+    /// Ends some of what the message waits for. What ended is returned: completions to call, blocks to give back.
+    struct ended {
+        bool known = false;
+        completion sent;
+        completion delivered;
+        std::vector<kept_block> kept;
+    };
+    [[nodiscard]] ended close(std::uint64_t id, peer from, std::uint64_t what);
+    /// A kept block, for a pull. It stays until the message is closed, which happens under the polling token only.
+    [[nodiscard]] std::optional<kept_block> find(std::uint64_t id, peer from, std::uint64_t block);
+    [[nodiscard]] std::vector<std::uint64_t> of_peer(peer to);
+    [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::vector<kept_block> everything();
+
+private:
+    [[nodiscard]] sending* locate(std::uint64_t id, peer from) noexcept;
+    std::mutex mutex_;
+    std::deque<sending> slots_;
+    std::uint32_t free_ = no_slot;
+    std::atomic<std::size_t> outstanding_{0};  ///< messages that wait for `released`
+    static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
+};
+
+/// A block that arrives in pieces.
+struct fetching {
+    message_state* state = nullptr;  ///< null: the slot is free
+    std::uint32_t generation = 1;
+    peer from = 0;
+    std::byte* destination = nullptr;
+    std::uint64_t block = 0;
+    std::uint64_t size = 0;
+    std::uint64_t arrived = 0;
+    std::uint64_t asked = 0;
+};
+
+class polling_token {
+public:
+    /// Takes the token if it is free. Acquires what the last holder did.
+    [[nodiscard]] bool try_acquire() noexcept
+    {
+        std::uint32_t expected = 0;
+        return word_.load(std::memory_order_relaxed) == 0 &&
+               word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
+    }
+    void release() noexcept { word_.store(0, std::memory_order_release); }
+
+private:
+    alignas(64) std::atomic<std::uint32_t> word_{0};
+};
+
+struct engine::impl {
+    impl(engine& self, setup&& s);
+    ~impl();
+
+    engine& face;
+    setup config;
+    long owner_pid;
+    std::unique_ptr<peer_state[]> peers;
+    ledger counts;
+    std::deque<handler_entry> handlers;  ///< addresses are contexts of the transports' handlers
+
+    // Polling (wait.cpp).
+    polling_token token;
+    /// Rounds of polling by others than the background thread; written by the holder of the token.
+    alignas(64) std::atomic<std::uint64_t> foreground_polls{0};
+    std::atomic<std::uint32_t> work{0};         ///< jobs and queues that the poller should look at
+    std::atomic<bool> closed{false};
+    alignas(64) std::atomic<std::uint32_t> wants_token{0};  ///< sleepers, some of which found the token held
+    std::atomic<bool> step_aside{false};        ///< a waiter asks the background thread for the token
+    std::atomic<std::uint32_t> slow_waiters{0}; ///< waits that have slept at least once
+    std::atomic<std::uint32_t> deaths_seen{0};  ///< written under the token
+    std::uint32_t idle_polls = 0;
+
+    [[nodiscard]] bool acquire_token() noexcept { return token.try_acquire(); }
+    /// Lets another thread poll; wakes one that went to sleep because it could not.
+    void release_token() noexcept;
+    enum class poller { foreground, background };
+    /// One round over everything; token held. The number of messages handled.
+    int poll(int budget, poller who = poller::foreground);
+    int poll_transports(int budget);
+    /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
+    bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit);
+    bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
+    void set_waiting_for(char const* what) noexcept;
+    [[nodiscard]] bool deaths_moved() const noexcept;
+    void require_open() const;
+    void wake() noexcept
+    {
+        if (config.event != nullptr)
+            config.event->notify(config.fences);
+    }
+
+    // Sending (send.cpp, queue.cpp).
+    enum class when_busy { progress, queue };
+    [[nodiscard]] when_busy manners() const noexcept { return running_handlers == nullptr ? when_busy::progress : when_busy::queue; }
+    /// The peer, its transport chosen and known to be alive; throws otherwise.
+    peer_state& reach(peer to);
+    void resolve(peer to, peer_state&);
+    [[nodiscard]] bool post(peer to, peer_state&, transport::handler_id, std::span<std::byte const> head, std::span<std::byte const> body, when_busy);
+    void enqueue(peer to, peer_state&, transport::handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
+    bool flush(peer to, peer_state&);
+    void flush_queues();
+    [[nodiscard]] bool post_stream(peer to, peer_state&, std::span<std::span<std::byte const> const> parts, std::uint64_t total, when_busy);
+    /// Small messages of the protocol itself: never wait.
+    template <class T>
+    void post_control(peer to, wire::kind kind, T const& value)
+    {
+        peer_state& p = peers[to];
+        (void)post(to, p, kind, wire::bytes_of(value), {}, when_busy::queue);
+    }
+    [[noreturn]] void throw_dead(peer to) const;
+    void send(outgoing const&);
+    std::atomic<std::uint64_t> next_stream{1};
+    std::mutex queued_mutex;
+    std::vector<peer> queued_peers;
+    std::atomic<std::size_t> queued_messages{0};
+
+    // Sender's side of blocks (outbox.cpp, pulls.cpp).
+    outbox pending;
+    void finish(outbox::ended&&, bool ok);
+    void complete(completion const& c, bool ok);
+    void give_back(std::vector<kept_block> const&);
+    struct pull_job {
+        peer to;
+        wire::pull_message what;
+    };
+    std::deque<pull_job> pulls;
+    void serve_pulls();
+    [[nodiscard]] bool serve(pull_job&);
+
+    // Receiving (receive.cpp).
+    static void on_small(void* context, peer source, std::span<std::byte const> payload);
+    static void on_unknown(void* context, peer source, std::span<std::byte const> payload);
+    static void on_message(void* context, peer source, std::span<std::byte const> payload);
+    static void on_fragment(void* context, peer source, std::span<std::byte const> payload);
+    static void on_done(void* context, peer source, std::span<std::byte const> payload);
+    static void on_pull(void* context, peer source, std::span<std::byte const> payload);
+    static void on_piece(void* context, peer source, std::span<std::byte const> payload);
+    void handle_message(peer source, std::span<std::byte const> payload);
+    static void on_failure(void* context, peer source, std::string_view why);
+    /// Says once per message that it was dropped, and why.
+    void drop(peer source, std::string const& why);
+    struct stream {
+        std::vector<std::byte> bytes;
+        std::uint64_t total = 0;
+    };
+    std::map<std::pair<peer, std::uint64_t>, stream> streams;
+
+    // Receiver's side of blocks (fetch.cpp).
+    std::mutex fetches_mutex;
+    std::deque<fetching> fetches;
+    std::vector<std::uint32_t> free_fetches;
+    std::atomic<bool> attach_refused{false};  ///< a read failed for reasons that will not go away
+    enum class attach_result { done, refused, failed };
+    [[nodiscard]] attach_result read_attached(message_state&, block_state&, void* destination);
+    /// Counts what became of a block that was in reach; once per block.
+    static void count_block(impl&, block_state&, bool copied) noexcept;
+    void start_pull(message_state&, std::size_t block, void* destination);
+    void start_get(message_state&, std::size_t block, void* destination);
+    void fetch_ended(message_state&, bool ok);
+    static void get_ended(void* context, bool ok);
+    void ask_for(fetching&, std::uint64_t number, std::uint64_t bytes);
+    void fail_fetches(peer from);
+
+    // For the poller (jobs.cpp).
+    struct get_job {
+        message_state* state;
+        std::size_t block;
+        void* destination;
+    };
+    std::mutex jobs_mutex;
+    std::vector<get_job> gets;
+    std::vector<peer> suspects;  ///< a transport said: unreachable
+    void run_jobs();
+    [[nodiscard]] bool begin_get(get_job const&);
+    void suspect(peer);
+
+    // Deaths (deaths.cpp).
+    void look_for_deaths();
+    void bury(peer);
+    void (*death_function)(void*, peer) = nullptr;
+    void* death_context = nullptr;
+
+    // Background thread (background.cpp).
+    void start_background();
+    void stop_background() noexcept;
+    void watch();
+    void take_over();
+    void unpark() noexcept;
+    std::thread background;
+    std::mutex background_mutex;
+    std::condition_variable background_changed;
+    std::atomic<bool> background_stop{false};
+    std::atomic<bool> background_parked{false};
+
+    // Forks (lifetime.cpp).
+    [[nodiscard]] bool in_child() const noexcept;
+    void close() noexcept;
+};
+
+/// Marks the calling thread as inside a handler of an engine for a scope.
+class handler_scope {
+public:
+    explicit handler_scope(engine::impl* e) noexcept : before_(running_handlers) { running_handlers = e; }
+    ~handler_scope() { running_handlers = before_; }
+    handler_scope(handler_scope const&) = delete;
+    handler_scope& operator=(handler_scope const&) = delete;
+
+private:
+    engine::impl* before_;
+};
+
+} // namespace towline::engine

@@ -1,0 +1,206 @@
+#include "engine/plan.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <new>
+
+namespace towline::engine {
+
+message_plan::message_plan(engine::impl& e, peer to, std::span<block const> given) : engine_(e), given_(given), to_(to) {}
+
+message_plan::~message_plan()
+{
+    if (chosen_) {
+        taken(outcome::failed);
+        return;
+    }
+    // The message was refused before anything was chosen: given blocks are ours all the same. Those of a head alone: there are none.
+    for (auto const& b : given_) {
+        if (b.how == lending::give)
+            heap::deallocate(const_cast<void*>(b.data));
+    }
+}
+
+bool message_plan::inside_the_message(block const& b, peer_state const& p, std::uint64_t size_so_far) const
+{
+    std::uint64_t const total = wire::padded(size_so_far) + b.size;
+    if (b.size == 0)
+        return true;
+    if (total > p.max_eager || total > thresholds::inline_block)
+        return false;
+    bool const maps = p.maps || to_ == engine_.config.rank;
+    if (b.how == lending::give)
+        return !maps || b.size < thresholds::hand_over;
+    if (b.how == lending::lend && maps && b.size >= thresholds::map_lent && heap::contains(b.data))
+        return false;
+    return true;
+}
+
+void message_plan::put_inside(planned& to, block const& b)
+{
+    to.wire = wire::descriptor::make(wire::how::inside, b.size, 0);
+    to.inside = b.data;
+    to.inside_size = b.size;
+    if (b.how == lending::give)
+        to.owned = const_cast<void*>(b.data);
+    inside += b.size;
+}
+
+bool message_plan::hand_over(planned& to, void* data, std::size_t size, wire::how how)
+{
+    if (to_ == engine_.config.rank) {
+        how = how == wire::how::given ? wire::how::given_here : wire::how::staged_here;
+        to.wire = wire::descriptor::make(how, size, reinterpret_cast<std::uintptr_t>(data));
+    } else {
+        auto const where = heap::find(data, size);
+        auto const word = where ? wire::pack(*where) : std::nullopt;
+        if (!word)
+            return false;
+        to.wire = wire::descriptor::make(how, size, *word);
+    }
+    to.owned = data;
+    to.leaves = true;
+    return true;
+}
+
+bool message_plan::stage(planned& to, block const& b)
+{
+    void* const copy = heap::try_allocate(b.size);
+    if (copy == nullptr)
+        return false;
+    std::memcpy(copy, b.data, b.size);
+    if (hand_over(to, copy, b.size, wire::how::staged))
+        return true;
+    heap::deallocate(copy);
+    return false;
+}
+
+bool message_plan::map(planned& to, block const& b)
+{
+    if (to_ == engine_.config.rank) {
+        to.wire = wire::descriptor::make(wire::how::mapped_here, b.size, reinterpret_cast<std::uintptr_t>(b.data));
+    } else {
+        auto const where = heap::find(b.data, b.size);
+        auto const word = where ? wire::pack(*where) : std::nullopt;
+        if (!word)
+            return false;
+        to.wire = wire::descriptor::make(wire::how::mapped, b.size, *word);
+    }
+    to.kept = true;
+    return true;
+}
+
+bool message_plan::attach(planned& to, block const& b)
+{
+    if (!engine_.config.cross_memory_attach || engine_.attach_refused.load(std::memory_order_relaxed))
+        return false;
+    to.wire = wire::descriptor::make(wire::how::attached, b.size, reinterpret_cast<std::uintptr_t>(b.data));
+    to.pid = static_cast<std::uint64_t>(engine_.owner_pid);
+    to.inside = &to.pid;
+    to.inside_size = sizeof to.pid;
+    to.kept = true;
+    return true;
+}
+
+void message_plan::capture(planned& to, block const& b)
+{
+    to.owned = heap::allocate(b.size);  // throws std::bad_alloc
+    std::memcpy(to.owned, b.data, b.size);
+}
+
+void message_plan::from_afar(planned& to, block const& b, peer_state& p)
+{
+    void* data = const_cast<void*>(b.data);
+    if (b.how == lending::copy) {
+        capture(to, b);
+        data = to.owned;
+    } else if (b.how == lending::give) {
+        to.owned = data;
+    }
+    to.kept = true;
+    to.wire = wire::descriptor::make(wire::how::pulled, b.size, 0);
+    if (p.gets) {
+        to.region = p.via->expose(data, b.size);
+        to.exposed = true;
+        to.wire = wire::descriptor::make(wire::how::exposed, b.size, 0);
+        to.inside = &to.region;
+        to.inside_size = sizeof to.region;
+    }
+}
+
+void message_plan::choose(peer_state& p, std::size_t head)
+{
+    blocks.resize(given_.size());
+    std::memset(static_cast<void*>(blocks.data()), 0, given_.size() * sizeof(planned));
+    chosen_ = true;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        // Until something is chosen for it, a given block is ours.
+        if (given_[i].how == lending::give)
+            blocks[i].owned = const_cast<void*>(given_[i].data);
+    }
+    std::uint64_t size = sizeof(wire::message_header) + given_.size() * sizeof(wire::descriptor) + wire::padded(head);
+    bool const maps = p.maps || to_ == engine_.config.rank;
+    for (std::size_t i = 0; i < given_.size(); ++i) {
+        block const& b = given_[i];
+        planned& to = blocks[i];
+        if (b.size > wire::max_block || (b.data == nullptr && b.size != 0))
+            throw usage_error(fmt::format("block {} of a message: {} bytes at {}", i, b.size, b.data));
+        if (inside_the_message(b, p, size)) {
+            put_inside(to, b);
+        } else if (maps) {
+            bool done = false;
+            switch (b.how) {
+            case lending::give: done = hand_over(to, const_cast<void*>(b.data), b.size, wire::how::given); break;
+            case lending::copy: done = stage(to, b); break;
+            case lending::lend:
+                done = map(to, b) || (!b.viewed && attach(to, b)) || stage(to, b) || (b.viewed && attach(to, b));
+                break;
+            }
+            // No room in the arena, or an address outside of it: the receiver asks for the bytes piece by piece.
+            if (!done)
+                from_afar(to, b, p);
+        } else {
+            from_afar(to, b, p);
+        }
+        released = released || to.kept;
+        size = wire::padded(size) + to.inside_size;
+    }
+}
+
+std::vector<kept_block> message_plan::keep()
+{
+    std::vector<kept_block> kept;
+    if (!released)
+        return kept;
+    kept.resize(blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        planned& b = blocks[i];
+        if (!b.kept)
+            continue;
+        kept[i].data = b.owned != nullptr ? b.owned : given_[i].data;
+        kept[i].size = given_[i].size;
+        kept[i].owned = b.owned != nullptr;
+        kept[i].region = b.region;
+        kept[i].exposed_by = b.exposed ? engine_.peers[to_].via : nullptr;
+        b.owned = nullptr;
+        b.exposed = false;
+    }
+    return kept;
+}
+
+void message_plan::taken(outcome how)
+{
+    for (auto& b : blocks) {
+        if (b.owned != nullptr && (how == outcome::failed || !b.leaves))
+            heap::deallocate(b.owned);
+        b.owned = nullptr;
+        if (b.exposed && how == outcome::failed)
+            engine_.peers[to_].via->conceal(b.region);
+        b.exposed = false;
+    }
+}
+
+} // namespace towline::engine

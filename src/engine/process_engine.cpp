@@ -1,0 +1,54 @@
+#include "engine/process_engine.hpp"
+
+#include "job/job.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+namespace towline::engine {
+namespace {
+
+bool is_dead(void* context, peer p)
+{
+    auto const& job = *static_cast<job::membership*>(context);
+    return job.slot(static_cast<int>(p)).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::dead);
+}
+
+/// Whether neighbours' memory can be read. A neighbour that has not joined yet cannot be asked; then this process stands for it, and
+/// should reading be refused later, the data travel another way.
+bool attach_works(job::membership& job)
+{
+    // Where Yama restricts ptrace to descendants: the launcher's descendants, our fellow ranks, may read this process.
+    (void)::prctl(PR_SET_PTRACER, ::getppid(), 0, 0, 0);
+    for (int r = 0; r < job.size(); ++r) {
+        int const pid = job.slot(r).pid.load(std::memory_order_acquire);
+        if (r != job.rank() && pid != 0 && job.slot(r).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined))
+            return engine::may_read_memory_of(pid);
+    }
+    int const here = 1;
+    return engine::probe_cross_memory_attach(::getpid(), &here, sizeof here);
+}
+
+} // namespace
+
+std::unique_ptr<engine> process_engine(bool background)
+{
+    auto& job = job::membership::instance();
+    setup s;
+    s.rank = static_cast<peer>(job.rank());
+    s.size = static_cast<peer>(job.size());
+    s.transports = transport::open_all();
+    s.event = &job.self().event;
+    s.fences = job.header().fences;
+    s.waiting_for = job.self().waiting_for;
+    s.counters = job.self().counters;
+    s.oversubscribed = static_cast<std::uint32_t>(job.size()) > job.header().cores;
+    s.background = background;
+    s.cross_memory_attach = attach_works(job);
+    s.deaths = &job.header().deaths;
+    s.is_dead = &is_dead;
+    s.context = &job;
+    return std::make_unique<engine>(std::move(s));
+}
+
+} // namespace towline::engine

@@ -1,0 +1,15 @@
+#pragma once
+// The engine of a process that is a rank of a job.
+
+#include "engine/engine.hpp"
+
+#include <memory>
+
+namespace towline::engine {
+
+/// Builds the engine of this process from its membership and the transports that are there. Joins the job if that has not happened.
+/// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls.
+/// Throws what membership::instance, the transports and engine::engine throw.
+[[nodiscard]] std::unique_ptr<engine> process_engine(bool background = true);
+
+} // namespace towline::engine

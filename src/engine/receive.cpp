@@ -1,0 +1,186 @@
+// Arrival: from a transport's handler to the program's. Nothing here believes what it reads before checking it.
+
+#include "engine/impl.hpp"
+
+#include "base/log.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+namespace towline::engine {
+
+void engine::impl::drop(peer source, std::string const& why)
+{
+    base::log(base::log_level::warning, "rank {} dropped a message from rank {}: {}", config.rank, source, why);
+}
+
+void engine::impl::on_small(void* context, peer source, std::span<std::byte const> payload)
+{
+    auto const& entry = *static_cast<handler_entry*>(context);
+    incoming message(entry.owner, source, payload, nullptr);
+    entry.function(entry.context, *entry.owner, message);
+}
+
+void engine::impl::on_unknown(void* context, peer source, std::span<std::byte const> payload)
+{
+    static_cast<impl*>(context)->drop(source, fmt::format("{} bytes for a handler that is not installed here", payload.size()));
+}
+
+void engine::impl::on_message(void* context, peer source, std::span<std::byte const> payload)
+{
+    static_cast<impl*>(context)->handle_message(source, payload);
+}
+
+void engine::impl::on_failure(void* context, peer source, std::string_view why)
+{
+    auto& self = *static_cast<impl*>(context);
+    base::log(base::log_level::error, "rank {} gives up rank {}: {}", self.config.rank, source, why);
+    self.suspect(source);
+}
+
+namespace {
+
+/// Walks over the parts of a message; each begins at a multiple of 8 unless it is empty.
+class part_reader {
+public:
+    explicit part_reader(std::span<std::byte const> payload) : payload_(payload) {}
+
+    /// The next part; false if it is not all there.
+    [[nodiscard]] bool next(std::uint64_t size, std::span<std::byte const>& part) noexcept
+    {
+        part = {};
+        if (size == 0)
+            return true;
+        std::uint64_t const begin = wire::padded(at_);
+        if (begin > payload_.size() || size > payload_.size() - begin)
+            return false;
+        part = payload_.subspan(begin, size);
+        at_ = begin + size;
+        return true;
+    }
+    [[nodiscard]] std::uint64_t left() const noexcept { return payload_.size() - at_; }
+
+private:
+    std::span<std::byte const> payload_;
+    std::uint64_t at_ = 0;
+};
+
+/// Finds a described block in this process. Empty, or what is wrong with the description.
+std::string resolve_block(block_state& b, wire::descriptor const& d, std::span<std::byte const> part, bool from_self)
+{
+    b.size = d.size();
+    b.how = d.kind();
+    switch (b.how) {
+    case wire::how::inside:
+        b.data = const_cast<std::byte*>(part.data());
+        return {};
+    case wire::how::given:
+    case wire::how::staged:
+    case wire::how::mapped:
+        try {
+            b.data = heap::attach(wire::unpack(d.where), b.size);
+            return {};
+        } catch (error const& e) {
+            return e.what();
+        }
+    case wire::how::given_here:
+    case wire::how::staged_here:
+    case wire::how::mapped_here:
+        if (!from_self)
+            return "a pointer from another process";
+        b.data = reinterpret_cast<void*>(d.where);
+        return {};
+    case wire::how::attached:
+        b.data = reinterpret_cast<void*>(d.where);
+        std::memcpy(&b.extra, part.data(), sizeof b.extra);
+        return {};
+    case wire::how::exposed:
+        std::memcpy(&b.region, part.data(), sizeof b.region);
+        return {};
+    case wire::how::pulled:
+        return {};
+    case wire::how::count_:
+        break;
+    }
+    return fmt::format("a block that travels in an unknown way ({})", static_cast<unsigned>(b.how));
+}
+
+} // namespace
+
+void engine::impl::handle_message(peer source, std::span<std::byte const> payload)
+{
+    auto const header = wire::read<wire::message_header>(payload);
+    if (!header || source >= config.size)
+        return drop(source, fmt::format("a message of {} bytes is too short", payload.size()));
+
+    // The sender may wait for this message: whatever is wrong with it, it is told.
+    auto const refuse = [&](std::string const& why) {
+        drop(source, why);
+        std::uint64_t const wants = header->id_flags & (wire::wants_delivered | wire::wants_released);
+        if (wants != 0)
+            post_control(source, wire::done, wire::done_message{(header->id_flags & ~wire::flag_mask) | wants | wire::was_refused});
+    };
+    if (header->handler >= handlers.size())
+        return refuse(fmt::format("handler {} is not installed here", header->handler));
+
+    part_reader parts(payload);
+    std::span<std::byte const> part;
+    std::span<std::byte const> descriptors;
+    std::span<std::byte const> head;
+    if (!parts.next(sizeof *header, part) || !parts.next(header->blocks * sizeof(wire::descriptor), descriptors) ||
+        !parts.next(header->head_bytes, head))
+        return refuse(fmt::format("{} bytes cannot hold {} blocks and a head of {} bytes", payload.size(), header->blocks, header->head_bytes));
+
+    message_state state;
+    state.owner = &face;
+    state.source = source;
+    state.id_flags = header->id_flags;
+    state.make_blocks(header->blocks);
+    for (std::uint32_t i = 0; i < header->blocks; ++i) {
+        wire::descriptor d;
+        std::memcpy(&d, descriptors.data() + i * sizeof d, sizeof d);
+        if (!parts.next(d.inside_bytes(), part))
+            return refuse(fmt::format("block {} of {} bytes is not all there", i, d.size()));
+        if (std::string const wrong = resolve_block(state.blocks[i], d, part, source == config.rank); !wrong.empty())
+            return refuse(fmt::format("block {}: {}", i, wrong));
+    }
+    if (parts.left() != 0)
+        return refuse(fmt::format("{} bytes too many", parts.left()));
+
+    auto const& entry = handlers[header->handler];
+    incoming message(&face, source, head, &state);
+    entry.function(entry.context, face, message);
+    incoming::state::handler_returned(message, state, header->id_flags);
+}
+
+void engine::impl::on_fragment(void* context, peer source, std::span<std::byte const> payload)
+{
+    auto& self = *static_cast<impl*>(context);
+    auto const header = wire::read<wire::fragment_header>(payload);
+    if (!header || payload.size() == sizeof *header)
+        return self.drop(source, fmt::format("a fragment of {} bytes", payload.size()));
+    auto const key = std::make_pair(source, header->stream);
+    auto const bytes = payload.subspan(sizeof *header);
+    auto at = self.streams.find(key);
+    if (at == self.streams.end()) {
+        if (header->offset != 0)
+            return self.drop(source, fmt::format("a fragment at {} of a message whose begin never came", header->offset));
+        at = self.streams.try_emplace(key).first;
+        at->second.total = header->total;
+    }
+    stream& s = at->second;
+    // Memory grows with what has arrived, not with what is said to come.
+    if (header->total != s.total || header->offset != s.bytes.size() || bytes.size() > s.total - s.bytes.size()) {
+        self.streams.erase(at);
+        return self.drop(source, fmt::format("fragments that do not fit together (at {} of {})", header->offset, header->total));
+    }
+    s.bytes.insert(s.bytes.end(), bytes.begin(), bytes.end());
+    if (s.bytes.size() != s.total)
+        return;
+    auto const whole = std::move(s.bytes);
+    self.streams.erase(at);
+    self.handle_message(source, whole);
+}
+
+} // namespace towline::engine

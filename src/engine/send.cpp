@@ -1,0 +1,194 @@
+// Sending: the fast path, and messages with blocks. How a block travels is chosen in plan.cpp.
+
+#include "engine/impl.hpp"
+#include "engine/plan.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace towline::engine {
+
+void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
+{
+    impl& m = *impl_;
+    if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
+        peer_state& p = m.peers[to];
+        // Acquire: pairs with whoever chose the transport, or emptied the queue.
+        if (p.flags.load(std::memory_order_acquire) == 0 && head.size() <= p.max_eager) [[likely]] {
+            auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
+            if (p.via->try_send(to, kind, head, {}) == transport::send_status::sent) [[likely]] {
+                m.counts.sent(head.size());
+                return;
+            }
+        }
+    }
+    m.send({.to = to, .handler = h, .head = head});
+}
+
+void engine::send(outgoing const& o)
+{
+    impl_->send(o);
+}
+
+namespace {
+
+/// A message as it is built: header and descriptors, then the head, then what travels inside.
+class encoding {
+public:
+    encoding(outgoing const& o, message_plan const& plan, std::uint64_t id_flags)
+    {
+        std::size_t const front = sizeof(wire::message_header) + o.blocks.size() * sizeof(wire::descriptor);
+        std::byte* at = front_room(front);
+        wire::message_header const header{static_cast<std::uint32_t>(o.head.size()), o.handler, static_cast<std::uint16_t>(o.blocks.size()), id_flags};
+        std::memcpy(at, &header, sizeof header);
+        at += sizeof header;
+        for (auto const& b : plan.blocks) {
+            std::memcpy(at, &b.wire, sizeof b.wire);
+            at += sizeof b.wire;
+        }
+        add(front_, front);
+        add(o.head.data(), o.head.size());
+        for (auto const& b : plan.blocks)
+            add(b.inside, b.inside_size);
+    }
+    encoding(encoding const&) = delete;
+    encoding& operator=(encoding const&) = delete;
+
+    [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+    [[nodiscard]] std::span<std::span<std::byte const> const> parts() const noexcept { return parts_; }
+
+    /// The whole in one or two pieces, for a transport that takes two. `scratch` has room for it.
+    [[nodiscard]] std::pair<std::span<std::byte const>, std::span<std::byte const>> in_two(std::vector<std::byte>& scratch) const
+    {
+        std::size_t last = parts_.size();
+        if (last == 1)
+            return {parts_[0], {}};
+        // The last part goes as it is; what stands before it is put together, unless it is one part already.
+        std::size_t const body = last - 1;
+        if (body == 1)
+            return {parts_[0], parts_[1]};
+        scratch.resize(total_ - parts_[body].size());
+        std::byte* at = scratch.data();
+        for (std::size_t i = 0; i < body; ++i) {
+            std::memcpy(at, parts_[i].data(), parts_[i].size());
+            at += parts_[i].size();
+        }
+        return {scratch, parts_[body]};
+    }
+
+private:
+    std::byte* front_room(std::size_t n)
+    {
+        if (n > sizeof few_) {
+            many_.resize(n);
+            front_ = many_.data();
+        }
+        return front_;
+    }
+    void add(void const* data, std::size_t size)
+    {
+        static constexpr std::array<std::byte, 8> zeros{};
+        if (size == 0)
+            return;
+        // Everything before was padded, except that the last part of a message needs no padding.
+        if (std::size_t const missing = wire::padded(total_) - total_; missing != 0) {
+            parts_.push_back({zeros.data(), missing});
+            total_ += missing;
+        }
+        parts_.push_back({static_cast<std::byte const*>(data), size});
+        total_ += size;
+    }
+
+    alignas(8) std::byte few_[sizeof(wire::message_header) + 4 * sizeof(wire::descriptor)];
+    std::vector<std::byte> many_;
+    std::byte* front_ = few_;
+    small_vector<std::span<std::byte const>, 8> parts_;
+    std::uint64_t total_ = 0;
+};
+
+} // namespace
+
+void engine::impl::send(outgoing const& o)
+{
+    message_plan plan(*this, o.to, o.blocks);  // owns the given blocks until they are on their way
+    if (o.head.size() > max_head)
+        throw limit_error(fmt::format("a message head of {} bytes; the limit is {}: send big data as blocks", o.head.size(), max_head));
+    if (o.blocks.size() > wire::max_blocks)
+        throw limit_error(fmt::format("a message of {} blocks; the limit is {}", o.blocks.size(), wire::max_blocks));
+    peer_state& p = reach(o.to);
+    if (o.handler >= 65535)
+        throw usage_error("engine: there is no handler 65535");
+    auto const manner = manners();
+
+    // A head alone, whose end nobody waits for: no header.
+    if (o.blocks.empty() && o.delivered.function == nullptr && o.handler < wire::direct_handlers && o.head.size() <= p.max_eager) {
+        if (!post(o.to, p, static_cast<transport::handler_id>(wire::first_direct + o.handler), o.head, {}, manner)) {
+            require_open();
+            throw_dead(o.to);
+        }
+        counts.sent(o.head.size());
+        complete(o.sent, true);
+        return;
+    }
+
+    plan.choose(p, o.head.size());
+    std::uint64_t const wants = (o.delivered.function != nullptr ? wire::wants_delivered : 0) | (plan.released ? wire::wants_released : 0);
+    std::uint64_t id = 0;
+    if (wants != 0) {
+        sending s;
+        s.to = o.to;
+        s.waiting = wants;
+        if (plan.released)
+            s.sent = o.sent;
+        s.delivered = o.delivered;
+        s.kept = plan.keep();
+        id = pending.open(std::move(s));
+    }
+
+    // Should anything throw from here on, nobody waits for the message any more.
+    struct withdraw {
+        impl& m;
+        std::uint64_t id;
+        peer to;
+        std::uint64_t wants;
+        ~withdraw()
+        {
+            if (wants != 0)
+                m.give_back(m.pending.close(id, to, wants).kept);
+        }
+    } guard{*this, id, o.to, wants};
+    encoding const message(o, plan, id << wire::flag_bits | wants);
+    bool taken = false;
+    if (message.total() <= p.max_eager) {
+        std::vector<std::byte> scratch;
+        auto const [head, body] = message.in_two(scratch);
+        taken = post(o.to, p, wire::message, head, body, manner);
+    } else {
+        taken = post_stream(o.to, p, message.parts(), message.total(), manner);
+    }
+    if (!taken) {
+        require_open();
+        if (wants == 0)
+            throw_dead(o.to);
+        guard.wants = 0;
+        auto ended = pending.close(id, o.to, wants);
+        // If the death was handled meanwhile, the completions were called with it, and that was the report.
+        if (!ended.known) {
+            if (!plan.released)
+                complete(o.sent, false);
+            return;
+        }
+        give_back(ended.kept);
+        throw_dead(o.to);
+    }
+    guard.wants = 0;
+    counts.sent(o.head.size() + plan.inside);
+    plan.taken(message_plan::outcome::sent);
+    if (!plan.released)
+        complete(o.sent, true);
+}
+
+} // namespace towline::engine

@@ -1,0 +1,55 @@
+#pragma once
+// Every size and duration by which the engine chooses, in one place.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace towline::engine::thresholds {
+
+// How blocks travel.
+
+/// Given heap blocks from this size on change owner where the transport maps; smaller ones are copied into the message.
+/// One byte: "no byte of a moved block is copied, at any size"; a descriptor costs no more than the bytes it replaces.
+inline constexpr std::size_t hand_over = 1;
+/// Lent blocks that lie in an arena are mapped from this size on; below it a copy in the message costs less than the
+/// message that gives them back (about 120 ns, limits.md), and the sender's buffer is free at once.
+inline constexpr std::size_t map_lent = 2048;
+/// Lent, copied and unmapped blocks travel in the message while the whole of it fits the transport's max_eager and this.
+inline constexpr std::size_t inline_block = 16384;
+/// One process_vm_readv moves at most this much, so that a fault in a buffer costs little and a signal is never long delayed.
+inline constexpr std::size_t attach_chunk = std::size_t{1} << 20;
+
+// Flow control.
+
+/// Bytes that a receiver asks for ahead when a block comes in pieces (at least two pieces).
+inline constexpr std::size_t pull_window = 64 * 1024;
+/// Bytes that wait for one peer before a plain thread makes progress instead of adding to them. Handlers always add.
+inline constexpr std::size_t queue_bound = 64 * 1024;
+/// Messages handled per transport in one poll of a waiting thread.
+inline constexpr int poll_budget = 16;
+
+// Waiting. Spinning wins below the cost of a wake-up (7 to 19 us, limits.md); where ranks outnumber cores the peer that
+// would answer may need this very core, so yield nearly at once.
+
+/// Polls that find nothing before the first yield.
+inline constexpr std::uint32_t spins = 4096;
+inline constexpr std::uint32_t spins_oversubscribed = 16;
+/// Yields before the first sleep.
+inline constexpr std::uint32_t yields = 256;
+inline constexpr std::uint32_t yields_oversubscribed = 32;
+/// A sleeping waiter looks for deaths this often, should nobody have woken it.
+inline constexpr std::chrono::nanoseconds heartbeat = std::chrono::milliseconds{200};
+/// Sleep while something waits for room at a peer: nobody tells when there is.
+inline constexpr std::chrono::nanoseconds room_nap = std::chrono::microseconds{100};
+
+// The background thread (background.cpp).
+
+inline constexpr std::chrono::nanoseconds watch_first = std::chrono::microseconds{50};
+inline constexpr std::chrono::nanoseconds watch_last = std::chrono::milliseconds{1};
+inline constexpr std::chrono::nanoseconds watch_last_oversubscribed = std::chrono::milliseconds{8};
+/// Polls that find nothing before the background thread sleeps: it shares its core with the program.
+inline constexpr std::uint32_t background_spins = 64;
+inline constexpr std::uint32_t background_yields = 8;
+
+} // namespace towline::engine::thresholds

@@ -1,0 +1,183 @@
+// Polling and waiting: whoever waits makes progress for the whole process.
+
+#include "engine/impl.hpp"
+
+#include "base/clock.hpp"
+#include "base/idle.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <sched.h>
+#include <time.h>
+
+namespace towline::engine {
+
+void engine::impl::release_token() noexcept
+{
+    token.release();
+    if (config.event == nullptr)
+        return;
+    // A thread that found the token held went to sleep trusting us. Either it sees the token free, or we see its wish: it raised the
+    // wish before its barrier (event_count::prepare_wait) and looked at the token after it. See event_count::notify for the fences.
+    if (config.fences == base::fence_side::notifier_fences)
+        wants_token.fetch_add(0, std::memory_order_seq_cst);
+    else
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (wants_token.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        config.event->wake_all();
+}
+
+int engine::impl::poll_transports(int budget)
+{
+    int n = 0;
+    for (auto const& t : config.transports)
+        n += t->poll(budget);
+    return n;
+}
+
+int engine::impl::poll(int budget, poller who)
+{
+    int n = 0;
+    {
+        handler_scope const scope(this);
+        n = poll_transports(budget);
+        if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
+            run_jobs();
+    }
+    if (who == poller::foreground)
+        foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    counts.publish();
+    if (n != 0) {
+        idle_polls = 0;
+        // A handler may have made the condition of another thread's wait true.
+        wake();
+    } else if ((++idle_polls & 255) == 0) {
+        look_for_deaths();
+    }
+    return n;
+}
+
+void engine::impl::set_waiting_for(char const* what) noexcept
+{
+    auto const& to = config.waiting_for;
+    if (to.empty())
+        return;
+    // Others may read, and other threads write, at the same time: what they see may be torn, but it is text.
+    std::size_t const n = what == nullptr ? 0 : std::min(std::strlen(what), to.size() - 1);
+    for (std::size_t i = 0; i < n; ++i)
+        __atomic_store_n(&to[i], what[i], __ATOMIC_RELAXED);
+    __atomic_store_n(&to[n], '\0', __ATOMIC_RELAXED);
+}
+
+bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit)
+{
+    if (config.event == nullptr) {
+        ::sched_yield();
+        return false;
+    }
+    base::event_count& event = *config.event;
+    set_waiting_for(what);
+    wants_token.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
+    bool wishes = true;
+    std::uint32_t const key = event.prepare_wait(config.fences);
+    bool stay = !ready(context) && !closed.load(std::memory_order_acquire);
+    if (stay && acquire_token()) {
+        wants_token.fetch_sub(1, std::memory_order_relaxed);
+        wishes = false;
+        for (auto const& t : config.transports) {
+            stay = stay && !t->pending();
+            if (std::int64_t const at_most = t->sleep_limit_ns(); at_most >= 0)
+                limit = std::min(limit, std::chrono::nanoseconds(at_most));
+        }
+        release_token();
+        stay = stay && !deaths_moved();
+        if (work.load(std::memory_order_acquire) != 0)
+            limit = std::min(limit, thresholds::room_nap);
+    }
+    bool woken = true;
+    if (stay) {
+        counts.add(job::counter::sleeps, 1);
+        woken = event.wait(key, limit);
+    } else {
+        event.cancel_wait();
+    }
+    if (wishes)
+        wants_token.fetch_sub(1, std::memory_order_relaxed);
+    set_waiting_for(nullptr);
+    return woken;
+}
+
+bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout)
+{
+    require_open();
+    if (running_handlers == this)
+        throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
+    std::uint32_t const spins = config.oversubscribed ? thresholds::spins_oversubscribed : thresholds::spins;
+    std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
+    bool const timed = timeout != std::chrono::nanoseconds::max();
+    std::int64_t const end = timed ? base::monotonic_ns() + std::max<std::int64_t>(timeout.count(), 0) : 0;
+
+    struct hold {
+        impl& m;
+        bool token = false;
+        bool slow = false;
+        ~hold()
+        {
+            if (token)
+                m.release_token();
+            if (slow) {
+                m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
+                m.unpark();
+            }
+        }
+    } held{*this};
+
+    for (std::uint32_t idle = 0;;) {
+        if (!held.token) {
+            held.token = acquire_token();
+            if (!held.token && !step_aside.load(std::memory_order_relaxed))
+                step_aside.store(true, std::memory_order_relaxed);
+        }
+        if (held.token && poll(thresholds::poll_budget) != 0)
+            idle = 0;
+        if (ready(context))
+            return true;
+        if (++idle < spins) {
+            base::cpu_relax();
+            if (timed && (idle & 127) == 0 && base::monotonic_ns() >= end)
+                return false;
+            continue;
+        }
+        require_open();
+        std::chrono::nanoseconds limit = thresholds::heartbeat;
+        if (timed) {
+            std::int64_t const left = end - base::monotonic_ns();
+            if (left <= 0)
+                return false;
+            limit = std::min(limit, std::chrono::nanoseconds(left));
+        }
+        if (held.token)
+            look_for_deaths();
+        if (idle < spins + yields) {
+            ::sched_yield();
+            continue;
+        }
+        if (held.token) {
+            held.token = false;
+            release_token();
+        }
+        if (!held.slow) {
+            held.slow = true;
+            slow_waiters.fetch_add(1, std::memory_order_seq_cst);
+        }
+        // Woken: something is there, or about to be. Timed out: nothing, so sleep again at once.
+        idle = sleep(ready, context, what, limit) ? 0 : spins + yields;
+    }
+}
+
+} // namespace towline::engine
