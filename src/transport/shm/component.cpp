@@ -37,6 +37,8 @@ public:
 
     ~shm_component() override
     {
+        if (env_->gone(rank_))
+            return;  // peers may have taken their rings back
         // Peers may still read what was sent, so the rings stay; the arena ends with the job.
         for (peer p = 0; p < size_; ++p)
             outbound_[p].park();

@@ -1,6 +1,9 @@
 #include "transport/shm/outbound.hpp"
 
+#include "base/idle.hpp"
+
 #include <algorithm>
+#include <new>
 #include <sched.h>
 #include <utility>
 
@@ -13,15 +16,6 @@ constexpr std::uint8_t full_before_growth = 4;
 
 static_assert(capacity_for(max_eager) <= most_cells);
 
-inline void pause() noexcept
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("isb");
-#endif
-}
-
 } // namespace
 
 void outbound::guard::wait() noexcept
@@ -31,7 +25,7 @@ void outbound::guard::wait() noexcept
         if (!flag_.load(std::memory_order_relaxed) && !flag_.exchange(true, std::memory_order_acquire))
             return;
         if (tries < 64)
-            pause();
+            base::cpu_relax();
         else
             ::sched_yield();
     }

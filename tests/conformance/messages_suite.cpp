@@ -1,0 +1,295 @@
+// Every message arrives once, whole, in order.
+#include "conformance/traffic.hpp"
+
+#include <thread>
+
+namespace conformance {
+
+namespace {
+
+class messages : public over_every_transport {};
+
+/// Everybody sends `count` made messages to everybody (itself only where it is alone) and hears as many.
+void all_to_all(place& p, sizes how, std::uint64_t count)
+{
+    hearing ears(p, how);
+    p.barrier();
+    bool const alone = p.size() == 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+        for (peer step = alone ? 0 : 1; step < p.size(); ++step)
+            ears.say((p.rank() + step) % p.size(), i);
+    }
+    std::uint64_t const expected = count * (alone ? 1 : p.size() - 1);
+    p.until([&] { return ears.total() >= expected; }, "the last messages");
+    p.barrier();
+    for (peer source = 0; source < p.size(); ++source)
+        EXPECT_EQ(ears.from(source), alone || source != p.rank() ? count : 0);
+    EXPECT_EQ(ears.total(), expected);
+    p.until([&] { return !p.it.pending(); }, "silence");
+}
+
+TEST_P(messages, small_between_two)
+{
+    run(2, [](place& p) { all_to_all(p, sizes::small, 5000 * effort); });
+}
+
+TEST_P(messages, mixed_between_three)
+{
+    run(3, [](place& p) { all_to_all(p, sizes::mixed, 1000 * effort); });
+}
+
+TEST_P(messages, long_both_ways)
+{
+    run(2, [](place& p) { all_to_all(p, sizes::long_ones, 300 * effort); });
+}
+
+TEST_P(messages, many_peers)
+{
+    run(24, [](place& p) { all_to_all(p, sizes::mixed, 12 * effort); });
+}
+
+// Every size up to some lines, then those around the limit.
+TEST_P(messages, every_size)
+{
+    run(2, [](place& p) {
+        static std::vector<std::byte> const sent = [] {
+            std::vector<std::byte> v(std::size_t{1} << 20);
+            for (std::size_t i = 0; i < v.size(); ++i)
+                v[i] = static_cast<std::byte>(mix(i));
+            return v;
+        }();
+        struct state {
+            std::size_t expected = 0;
+            std::size_t count = 0;
+        } heard;
+        p.it.set_handler(
+            7,
+            [](void* context, peer, std::span<std::byte const> payload) {
+                auto& h = *static_cast<state*>(context);
+                ASSERT_EQ(payload.size(), h.expected);
+                ASSERT_TRUE(payload.empty() || std::memcmp(payload.data(), sent.data() + payload.size() % 64, payload.size()) == 0);
+                ++h.count;
+            },
+            &heard);
+        p.barrier();
+        std::size_t const most = p.it.caps().max_eager;
+        for (std::size_t size = 0; size <= most; size += size < 300 || size + 70 > most ? 1 : 61) {
+            heard.expected = size;
+            std::size_t const before = heard.count;
+            p.barrier();
+            p.send(p.next(), 7, std::span(sent).subspan(size % 64, size));
+            p.until([&] { return heard.count == before + 1; }, "a message of each size");
+        }
+        p.barrier();
+    });
+}
+
+// The receiver is away until there is no room; then everything arrives.
+TEST_P(messages, busy_until_the_receiver_comes_back)
+{
+    run(2, [](place& p) {
+        hearing ears(p, sizes::mixed);
+        p.barrier();
+        if (p.rank() == 0) {
+            std::uint64_t taken = 0;
+            for (; taken < 1'000'000; ++taken) {
+                made_message const m(0, p.next(), taken, sizes::mixed, p.it.caps().max_eager);
+                if (p.it.try_send(p.next(), m.handler, m.head(), m.body()) != send_status::sent)
+                    break;
+            }
+            EXPECT_LT(taken, 1'000'000u) << "memory without bound";
+            p.note(0).store(taken);
+            for (std::uint64_t i = taken; i < taken + 500; ++i)
+                ears.say(p.next(), i);
+            p.note(1).store(taken + 500);
+        } else {
+            p.away_until([&] { return p.note(0).load() != 0; }, "the sender to find no room");
+        }
+        if (p.rank() == p.size() - 1)
+            p.until([&] { return p.note(1).load() != 0 && ears.total() == p.note(1).load(); }, "what was held back");
+        p.barrier();
+    });
+}
+
+// Handlers send on what they get; what finds no room is kept and sent from the loop, as an engine does.
+TEST_P(messages, handlers_send)
+{
+    run(4, [](place& p) {
+        struct relay {
+            place& p;
+            std::vector<std::uint32_t> kept;
+            std::uint64_t ended = 0;
+            void forward(std::uint32_t hops)
+            {
+                if (p.it.try_send(p.next(), 9, as_bytes(hops), {}) != send_status::sent)
+                    kept.push_back(hops);
+            }
+        } r{p, {}};
+        p.it.set_handler(
+            9,
+            [](void* context, peer, std::span<std::byte const> payload) {
+                auto& it = *static_cast<relay*>(context);
+                std::uint32_t hops = 0;
+                ASSERT_EQ(payload.size(), sizeof hops);
+                std::memcpy(&hops, payload.data(), sizeof hops);
+                if (hops == 0)
+                    ++it.ended;
+                else
+                    it.forward(hops - 1);
+            },
+            &r);
+        p.barrier();
+        constexpr std::uint32_t tokens = 50;
+        std::uint32_t const hops = 100 * effort * p.size();  // so they end where they began
+        for (std::uint32_t i = 0; i < tokens; ++i)
+            r.forward(hops - 1);
+        auto const done = [&] {
+            std::vector<std::uint32_t> again;
+            again.swap(r.kept);
+            for (std::uint32_t h : again)
+                r.forward(h);
+            return r.ended == tokens;
+        };
+        p.until(done, "tokens to come home");
+        p.note(p.rank()).store(1);
+        auto const all_done = [&] {
+            done();
+            for (peer q = 0; q < p.size(); ++q) {
+                if (p.note(q).load() == 0)
+                    return false;
+            }
+            return true;
+        };
+        p.until(all_done, "the others' tokens");
+        p.barrier();
+        EXPECT_EQ(r.ended, tokens);
+    });
+}
+
+// Several threads of a rank send to one peer: each thread's messages keep their order.
+TEST_P(messages, many_threads_to_one_peer)
+{
+    run(2, [](place& p) {
+        struct spoken {
+            std::uint32_t thread;
+            std::uint32_t number;
+        };
+        static constexpr std::uint32_t speakers = 4;
+        std::uint32_t const count = 1500 * effort;
+        struct state {
+            std::array<std::uint32_t, speakers> next{};
+            std::uint32_t total = 0;
+        } heard;
+        p.it.set_handler(
+            4,
+            [](void* context, peer, std::span<std::byte const> payload) {
+                auto& h = *static_cast<state*>(context);
+                spoken s;
+                ASSERT_GE(payload.size(), sizeof s);
+                std::memcpy(&s, payload.data(), sizeof s);
+                ASSERT_LT(s.thread, speakers);
+                ASSERT_EQ(s.number, h.next[s.thread]++);
+                ASSERT_EQ(payload.size(), sizeof s + s.number % 180);
+                ++h.total;
+            },
+            &heard);
+        p.barrier();
+        std::vector<std::jthread> threads;
+        if (p.rank() == 0) {
+            for (std::uint32_t t = 0; t < speakers; ++t) {
+                threads.emplace_back([&, t] {
+                    std::array<std::byte, 180> const filling{};
+                    for (std::uint32_t i = 0; i < count;) {
+                        spoken const s{t, i};
+                        if (p.it.try_send(p.next(), 4, as_bytes(s), std::span(filling).first(i % 180)) == send_status::sent)
+                            ++i;
+                        else
+                            std::this_thread::yield();
+                    }
+                });
+            }
+        }
+        if (p.rank() == p.size() - 1)
+            p.until([&] { return heard.total == speakers * count; }, "all threads' messages");
+        threads.clear();
+        p.barrier();
+        EXPECT_EQ(heard.total, p.rank() == p.size() - 1 ? speakers * count : 0);
+    });
+}
+
+TEST_P(messages, a_poll_keeps_to_its_budget)
+{
+    run(1, [](place& p) {
+        if (p.it.why_not(0) != "")
+            return;  // not to itself
+        int heard = 0;
+        p.it.set_handler(1, [](void* context, peer, std::span<std::byte const>) { ++*static_cast<int*>(context); }, &heard);
+        for (int i = 0; i < 20; ++i)
+            p.send(0, 1, {});
+        EXPECT_EQ(p.it.poll(0), 0);
+        EXPECT_EQ(heard, 0);
+        while (heard < 20) {
+            int const before = heard;
+            int const run = p.it.poll(3);
+            EXPECT_LE(run, 3);
+            EXPECT_EQ(heard, before + run);
+        }
+        EXPECT_FALSE(p.it.pending());
+        EXPECT_EQ(p.it.poll(3), 0);
+    });
+}
+
+// A receiver that sleeps is woken by every message: each waits for the answer to the one before, so a lost wake-up is a sleep to its end.
+TEST_P(messages, wake_the_sleeper)
+{
+    run(2, [](place& p) {
+        std::atomic<std::uint32_t> heard{0};
+        p.it.set_handler(1, [](void* context, peer, std::span<std::byte const>) { ++*static_cast<std::atomic<std::uint32_t>*>(context); }, &heard);
+        p.barrier();
+        std::uint32_t const rounds = (p.it.caps().latency_ns < 500 ? 1000 : 100) * effort;  // simulated time passes by naps
+        auto const sleeper = [&](std::uint32_t number) {
+            while (heard.load() < number) {
+                if (p.it.poll(16) != 0)
+                    continue;
+                ASSERT_TRUE(p.sleep(std::chrono::seconds(20)) || !p.it.pending()) << "a wake-up was lost at message " << number;
+            }
+        };
+        if (p.size() == 1) {  // to oneself, from another thread
+            std::atomic<std::uint32_t> answered{0};
+            std::jthread const waker([&] {
+                for (std::uint32_t i = 0; i < rounds; ++i) {
+                    while (answered.load() < i)
+                        std::this_thread::yield();
+                    for (std::uint64_t spin = mix(i) % 2000; spin != 0; --spin)
+                        std::atomic_signal_fence(std::memory_order_seq_cst);
+                    EXPECT_EQ(p.it.try_send(0, 1, as_bytes(i), {}), send_status::sent);
+                }
+            });
+            for (std::uint32_t i = 1; i <= rounds; ++i) {
+                sleeper(i);
+                answered.store(i);
+            }
+            return;
+        }
+        for (std::uint32_t i = 1; i <= rounds; ++i) {
+            if (p.rank() == 0) {
+                for (std::uint64_t spin = mix(i) % 2000; spin != 0; --spin)
+                    std::atomic_signal_fence(std::memory_order_seq_cst);
+                p.send(1, 1, as_bytes(i));
+                sleeper(i);
+            } else {
+                sleeper(i);
+                p.send(0, 1, as_bytes(i));
+            }
+            if (testing::Test::HasFatalFailure())
+                return;
+        }
+        p.barrier();
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(over, messages, testing::ValuesIn(subjects()), subject_name{});
+
+} // namespace
+
+} // namespace conformance

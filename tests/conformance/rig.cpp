@@ -1,0 +1,268 @@
+#include "conformance/rig.hpp"
+
+#include "conformance/plain_memory.hpp"
+#include "job/file.hpp"
+#include "job/job.hpp"
+#include "transport/self/self.hpp"
+#include "transport/sim/network.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace conformance {
+
+namespace job = towline::job;
+
+// ---- a rank's place
+
+void place::give_way(std::chrono::steady_clock::time_point end, char const* what)
+{
+    if (board_.failed.load() != 0)
+        throw leave{};
+    if (std::chrono::steady_clock::now() > end) {
+        ADD_FAILURE() << "rank " << rank_ << " waited a minute for " << what;
+        board_.failed.store(1);
+        throw leave{};
+    }
+    ::sched_yield();
+}
+
+void place::barrier(bool polling)
+{
+    board_.arrived.at(rank_).store(++barriers_);
+    auto const all_here = [&] {
+        for (peer p = 0; p < size_; ++p) {
+            if (board_.arrived[p].load() < barriers_ && board_.dead[p].load() == 0)
+                return false;
+        }
+        return true;
+    };
+    wait(all_here, "a barrier", polling);
+}
+
+void place::send(peer to, transport::handler_id id, std::span<std::byte const> head, std::span<std::byte const> tail)
+{
+    send_status status = send_status::busy;
+    auto const taken = [&] { return (status = it.try_send(to, id, head, tail)) != send_status::busy; };
+    until(taken, "room to send");
+    if (status != send_status::sent) {
+        ADD_FAILURE() << "rank " << to << " is unreachable for rank " << rank_;
+        board_.failed.store(1);
+        throw leave{};
+    }
+}
+
+bool place::sleep(std::chrono::nanoseconds at_most)
+{
+    auto& event = link_.event();
+    std::uint32_t const key = event.prepare_wait(link_.fences());
+    if (it.pending()) {
+        event.cancel_wait();
+        return true;
+    }
+    std::int64_t const limit = it.sleep_limit_ns();
+    bool const woken = event.wait(key, limit < 0 ? at_most : std::min(at_most, std::chrono::nanoseconds(limit)));
+    return woken || limit >= 0;
+}
+
+void place::die()
+{
+    board_.dead.at(rank_).store(1);
+    link_.die();
+    throw leave{};
+}
+
+namespace {
+
+/// Runs a rank's part of a test; what it throws is a failure of the test.
+void perform(place& p, blackboard& board, part const& f)
+{
+    try {
+        f(p);
+    } catch (leave const&) {
+        return;
+    } catch (std::exception const& e) {
+        ADD_FAILURE() << "rank " << p.rank() << ": " << e.what();
+    }
+    if (testing::Test::HasFailure())
+        board.failed.store(1);
+}
+
+// ---- ranks as threads
+
+class self_world {
+public:
+    explicit self_world(peer) {}
+    std::unique_ptr<component> make(peer rank) { return transport::self::make(rank, &event_); }
+    towline::base::event_count& event(peer) { return event_; }
+    bool gone(peer) const { return false; }
+    void kill(peer) {}
+
+private:
+    towline::base::event_count event_;
+};
+
+class shm_world {
+public:
+    explicit shm_world(peer size) : memory_(size) {}
+    std::unique_ptr<component> make(peer rank) { return shm::make(memory_.of(rank)); }
+    towline::base::event_count& event(peer p) { return memory_.event(p); }
+    bool gone(peer p) { return memory_.of(p)->gone(p); }
+    void kill(peer p) { memory_.set_gone(p); }
+
+private:
+    plain_memory memory_;
+};
+
+template <bool CanGet> class sim_world {
+public:
+    explicit sim_world(peer size) : net_(4711, size, {.can_get = CanGet, .max_delay = 30}) {}
+    std::unique_ptr<component> make(peer rank) { return net_.make(rank); }
+    towline::base::event_count& event(peer p) { return net_.event(p); }
+    bool gone(peer p) const { return net_.is_dead(p); }
+    void kill(peer p) { net_.kill(p); }
+
+private:
+    transport::sim::network net_;
+};
+
+template <class World> class thread_link final : public link {
+public:
+    thread_link(World& w, peer rank) : world_(w), rank_(rank) {}
+    towline::base::event_count& event() override { return world_.event(rank_); }
+    towline::base::fence_side fences() const override { return towline::base::fence_side::notifier_fences; }
+    bool gone(peer p) const override { return world_.gone(p); }
+    void die() override { world_.kill(rank_); }
+
+private:
+    World& world_;
+    peer rank_;
+};
+
+template <class World> void threads(peer ranks, part const& f)
+{
+    auto const board = std::make_unique<blackboard>();
+    World world(ranks);
+    std::vector<std::unique_ptr<component>> components;
+    for (peer r = 0; r < ranks; ++r)
+        components.push_back(world.make(r));
+    std::vector<std::jthread> all;
+    for (peer r = 0; r < ranks; ++r) {
+        all.emplace_back([&, r] {
+            thread_link<World> l(world, r);
+            place p(*components[r], l, *board, r, ranks);
+            perform(p, *board, f);
+        });
+    }
+}
+
+// ---- ranks as processes
+
+class job_link final : public link {
+public:
+    towline::base::event_count& event() override { return job_.self().event; }
+    towline::base::fence_side fences() const override { return job_.header().fences; }
+    bool gone(peer p) const override { return job_.slot(static_cast<int>(p)).state.load() == static_cast<std::uint32_t>(job::rank_state::dead); }
+    void die() override { ::kill(::getpid(), SIGKILL); }
+
+private:
+    job::membership& job_ = job::membership::instance();
+};
+
+using opener = std::unique_ptr<component> (*)();
+
+[[noreturn]] void be_rank(int fd, peer rank, peer ranks, opener open, blackboard& board, part const& f)
+{
+    ::setenv("TOWLINE_JOB", fmt::format("{}:{}", fd, rank).c_str(), 1);
+    try {
+        job_link l;
+        auto const c = open();
+        place p(*c, l, board, rank, ranks);
+        perform(p, board, f);
+    } catch (std::exception const& e) {
+        ADD_FAILURE() << "rank " << rank << " cannot begin: " << e.what();
+        board.failed.store(1);
+    }
+    job::membership::instance().leave();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+/// Waits for the ranks as the launcher does, and marks the dead. Who was killed must have wanted it.
+void reap(std::vector<pid_t> pids, job::control_view& control, blackboard const& board)
+{
+    auto const ended = [&](std::size_t rank, int status) {
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+            return;
+        control.mark_dead(static_cast<int>(rank), status);
+        EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && board.dead[rank].load() != 0)
+            << "rank " << rank << " failed (wait status " << status << "); it said why above";
+    };
+    for (std::size_t left = pids.size(); left != 0;) {
+        for (std::size_t r = 0; r < pids.size(); ++r) {
+            int status = 0;
+            if (pids[r] > 0 && ::waitpid(pids[r], &status, WNOHANG) == pids[r]) {
+                pids[r] = 0;
+                --left;
+                ended(r, status);
+            }
+        }
+        ::usleep(300);
+    }
+}
+
+template <opener Open> void processes(peer ranks, part const& f)
+{
+    void* const shared = ::mmap(nullptr, sizeof(blackboard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    auto& board = *new (shared) blackboard{};
+    {
+        auto const fd = job::create_job_file(ranks);
+        job::control_view control(fd.get());
+        std::fflush(nullptr);
+        std::vector<pid_t> pids;
+        for (peer r = 0; r < ranks; ++r) {
+            pid_t const pid = ::fork();
+            if (pid == 0)
+                be_rank(fd.get(), r, ranks, Open, board, f);
+            pids.push_back(pid);
+        }
+        reap(pids, control, board);
+    }
+    ::munmap(shared, sizeof(blackboard));
+}
+
+std::unique_ptr<component> open_shm()
+{
+    return shm::make(shm::job_environment());
+}
+
+} // namespace
+
+std::vector<subject> const& subjects()
+{
+    static std::vector<subject> const all{
+        {"self", 1, threads<self_world>},
+        {"shm_threads", 64, threads<shm_world>},
+        {"shm_processes", 16, processes<open_shm>},
+        {"sim", 64, threads<sim_world<false>>},
+        {"sim_get", 64, threads<sim_world<true>>},
+    };
+    return all;
+}
+
+void over_every_transport::run(peer ranks, part const& f, peer least)
+{
+    if (GetParam().most_ranks < least)
+        GTEST_SKIP() << GetParam().name << " connects fewer than " << least << " ranks";
+    GetParam().run(std::min(ranks, GetParam().most_ranks), f);
+}
+
+} // namespace conformance
