@@ -131,9 +131,12 @@ void* core::allocate(std::size_t size, std::size_t alignment, bool* clean) noexc
         return nullptr;
     size = std::max(size, std::size_t{1});
     alignment = std::max(alignment, std::size_t{64});
+    bool const is_big = size >= big || alignment > big / 2;
+    if (is_big)
+        page->returns.expect();
     if (page->returns.any())
         empty_return_box();
-    if (size >= big || alignment > big / 2)
+    if (is_big)
         return allocate_big(size, alignment, clean);
     if (clean != nullptr)
         *clean = false;

@@ -47,7 +47,7 @@ bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep) noexc
 
 void extents::set(std::uint32_t at, std::uint32_t size, kind what, bool warm) noexcept
 {
-    table_[at].head = size | static_cast<std::uint32_t>(warm) << 29 | static_cast<std::uint32_t>(what) << 30;
+    table_[at].head.store(word_for(size, what, warm), std::memory_order_relaxed);
     table_[at + size - 1].back = size;
 }
 
@@ -87,7 +87,7 @@ void extents::remove(std::uint32_t at) noexcept
     }
     if (e.warm())
         warm_ -= e.size();
-    e.head = 0;
+    e.head.store(0, std::memory_order_relaxed);
 }
 
 /// The first extent of the lowest bin in which all are large enough.
@@ -154,15 +154,83 @@ void extents::join_all() noexcept
     }
 }
 
+// Parking. A parked block's head says kind::none, so it is neither released twice, nor joined, nor copied at fork.
+
+std::atomic<std::uint64_t>& extents::slot_for(std::uint32_t size) noexcept
+{
+    if (size > keep_ / (2 * slots))
+        return parked_[slots];
+    return parked_[(bin_of(size) * 2654435761u) >> 28];
+}
+
+/// Takes a block of the caller's, if there is a place for it.
+bool extents::park(std::uint32_t at, std::uint32_t size) noexcept
+{
+    auto& slot = slot_for(size);
+    if (size > keep_ / 4 || slot.load(std::memory_order_relaxed) != 0)
+        return false;
+    std::uint64_t nothing = 0;
+    return slot.compare_exchange_strong(nothing, std::uint64_t{at} << 32 | size, std::memory_order_acq_rel, std::memory_order_relaxed);
+}
+
+/// A parked block of the bin of `size` (as bin_ceiling gave it); nil if there is none.
+std::uint32_t extents::unpark(std::uint32_t size) noexcept
+{
+    auto& slot = slot_for(size);
+    std::uint64_t word = slot.load(std::memory_order_relaxed);
+    auto const has = static_cast<std::uint32_t>(word);
+    if (has < size || bin_of(has) != bin_of(size) || !slot.compare_exchange_strong(word, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+        return nil;
+    auto const at = static_cast<std::uint32_t>(word >> 32);
+    table_[at].head.store(word_for(has, kind::block, false), std::memory_order_relaxed);
+    return at;
+}
+
+/// Frees what is parked. Under the lock. False if there was nothing.
+bool extents::unpark_all() noexcept
+{
+    bool any = false;
+    for (auto& slot : parked_) {
+        if (slot.load(std::memory_order_relaxed) == 0)
+            continue;
+        std::uint64_t const word = slot.exchange(0, std::memory_order_acq_rel);
+        if (word == 0)
+            continue;
+        auto const size = static_cast<std::uint32_t>(word);
+        used_ -= size;
+        insert_joined(static_cast<std::uint32_t>(word >> 32), size, true);
+        any = true;
+    }
+    return any;
+}
+
+std::uint32_t extents::parked() const noexcept
+{
+    std::uint32_t sum = 0;
+    for (auto const& slot : parked_)
+        sum += static_cast<std::uint32_t>(slot.load(std::memory_order_relaxed));
+    return sum;
+}
+
 /// Cuts `size` granules at a multiple of `align` granules (counted from address zero) out of a free extent; nil if there is none.
 std::uint32_t extents::carve(std::uint32_t size, std::uint32_t align, kind what, bool& clean) noexcept
 {
     std::uint32_t const wanted = size + (align - 1);
-    std::uint32_t at = find(warm_bins_, wanted);
-    if (at == nil && (at = find_exactly(warm_bins_, wanted)) == nil && (at = find(clean_bins_, wanted)) == nil)
-        at = find_exactly(clean_bins_, wanted);
-    if (at == nil)
+    clean = false;
+    do {
+        std::uint32_t at = find(warm_bins_, wanted);
+        if (at != nil || (at = find_exactly(warm_bins_, wanted)) != nil)
+            return carve_from(at, size, align, what);
+    } while (unpark_all());  // rather than to touch new pages
+    clean = true;
+    std::uint32_t at = find(clean_bins_, wanted);
+    if (at == nil && (at = find_exactly(clean_bins_, wanted)) == nil)
         return nil;
+    return carve_from(at, size, align, what);
+}
+
+std::uint32_t extents::carve_from(std::uint32_t at, std::uint32_t size, std::uint32_t align, kind what) noexcept
+{
     bool const warm = table_[at].warm();
     std::uint32_t have = table_[at].size();
     remove(at);
@@ -177,7 +245,6 @@ std::uint32_t extents::carve(std::uint32_t size, std::uint32_t align, kind what,
         insert(at + size, have - size, warm);
     set(at, size, what, false);
     used_ += size;
-    clean = !warm;
     return at;
 }
 
@@ -188,8 +255,12 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
     if (bytes > std::size_t{count_} * granule || align > count_)
         return {};
     auto size = static_cast<std::uint32_t>(granules);
-    if (what == kind::block)
+    if (what == kind::block) {
         size = std::min(bin_ceiling(size), count_);
+        if (align == 1)
+            if (std::uint32_t const at = unpark(size); at != nil)
+                return {begin_ + std::size_t{at} * granule, false};
+    }
     std::lock_guard const guard(mutex_);
     bool clean = false;
     std::uint32_t at = carve(size, static_cast<std::uint32_t>(align), what, clean);
@@ -202,25 +273,29 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
     }
     if (what == kind::region)
         for (std::uint32_t i = at + 1; i < at + size; ++i)
-            table_[i].head = static_cast<std::uint32_t>(kind::region) << 30;
+            table_[i].head.store(word_for(0, kind::region, false), std::memory_order_relaxed);
     return {begin_ + std::size_t{at} * granule, clean};
 }
 
 bool extents::release(void* begin, kind what) noexcept
 {
-    std::unique_lock guard(mutex_);
     std::uint32_t const at = index(begin);
-    entry const& e = table_[at];
-    if (e.what() != what || e.size() == 0 || begin != begin_ + std::size_t{at} * granule)
+    std::uint32_t word = table_[at].word();
+    std::uint32_t const size = table_[at].size();
+    if (word != word_for(size, what, false) || size == 0 || !begins(begin))
         return false;
-    std::uint32_t const size = e.size();
+    // Of two who release the same block, one wins.
+    if (!table_[at].head.compare_exchange_strong(word, word_for(size, kind::none, false), std::memory_order_relaxed))
+        return false;
+    if (what == kind::block && park(at, size))
+        return true;
+    std::unique_lock guard(mutex_);
     if (what == kind::region)
         for (std::uint32_t i = at + 1; i < at + size; ++i)
-            table_[i].head = 0;
-    table_[at].head = 0;
+            table_[i].head.store(0, std::memory_order_relaxed);
     used_ -= size;
     insert_joined(at, size, true);
-    if (warm_ > keep_) {
+    if (warm_ + parked() > keep_) {
         guard.unlock();
         trim();
     }
@@ -245,6 +320,7 @@ bool extents::resize(void* begin, std::size_t bytes) noexcept
     }
     if (want == have)
         return true;
+    unpark_all();
     // Two free neighbours of different warmth may follow each other.
     std::uint32_t end = at + have;
     while (end < count_ && end - at < want && table_[end].what() == kind::free)
@@ -264,11 +340,11 @@ bool extents::resize(void* begin, std::size_t bytes) noexcept
     return true;
 }
 
-/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left. No lock while the kernel works.
+/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left (parked blocks count, but stay). No lock while the kernel works.
 void extents::trim() noexcept
 {
     std::unique_lock guard(mutex_);
-    while (warm_ > keep_ - keep_ / 4) {
+    while (warm_ > 0 && warm_ + parked() > keep_ - keep_ / 4) {
         std::uint32_t const at = [&] {
             auto const word = static_cast<unsigned>(std::bit_width(warm_bins_.any)) - 1;
             auto const bit = static_cast<unsigned>(std::bit_width(warm_bins_.map[word])) - 1;
@@ -280,7 +356,6 @@ void extents::trim() noexcept
         guard.unlock();
         bool const clean = madvise(begin_ + std::size_t{at} * granule, std::size_t{size} * granule, MADV_REMOVE) == 0;
         guard.lock();
-        table_[at].head = 0;
         if (!clean)
             keep_ = count_;  // this kernel does not take memory back: do not ask again
         insert_joined(at, size, !clean);
@@ -301,13 +376,14 @@ std::size_t extents::bytes_of(void const* begin) const noexcept
 std::size_t extents::in_use() const noexcept
 {
     std::lock_guard const guard(mutex_);
-    return std::size_t{used_} * granule;
+    std::uint32_t const waiting = parked();  // a moment's value, as the sum
+    return std::size_t{used_ - std::min(used_, waiting)} * granule;
 }
 
 std::size_t extents::warm() const noexcept
 {
     std::lock_guard const guard(mutex_);
-    return std::size_t{warm_} * granule;
+    return std::size_t{warm_ + parked()} * granule;
 }
 
 char const* extents::check() const
@@ -315,6 +391,7 @@ char const* extents::check() const
     std::lock_guard const guard(mutex_);
     std::uint32_t warm = 0;
     std::uint32_t used = 0;
+    std::uint32_t none = 0;
     std::uint32_t free_extents = 0;
     bool was_free = false;
     bool was_warm = false;
@@ -329,10 +406,10 @@ char const* extents::check() const
             return "free neighbours were not joined";
         if (is_free)
             ++free_extents;
-        else if (e.what() == kind::none)
-            return "an extent is nothing";
         else
             used += e.size();
+        if (e.what() == kind::none)
+            none += e.size();
         if (is_free && e.warm())
             warm += e.size();
         for (std::uint32_t i = at + 1; i < at + e.size(); ++i)
@@ -341,7 +418,7 @@ char const* extents::check() const
         was_free = is_free;
         was_warm = e.warm();
     }
-    if (warm != warm_ || used != used_)
+    if (warm != warm_ || used != used_ || none != parked())
         return "the sums are wrong";
     std::uint32_t listed = 0;
     for (bin_set const* set_of : {&warm_bins_, &clean_bins_})

@@ -5,8 +5,10 @@
 //
 // Free extents are *warm* (their pages were touched, their content is stale) or *clean* (holes in the file: they read as zeros and cost a
 // page fault per page). Warm ones are handed out first. Warm memory beyond a bound is given back to the kernel.
+// A few freed blocks are *parked* in lock-free slots by size, still cut to size, for the next request of that size.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -68,17 +70,19 @@ public:
     [[nodiscard]] char const* check() const;
 
 private:
-    // One per granule. Only the first entry of an extent has a head (and links, if free), only the last has `back`; inside a region every head says so.
+    // One per granule; heads may be read without the lock. Only the first entry of an extent has a head (and links, if free), only the last has `back`; inside a region every head says so.
     struct entry {
-        std::uint32_t head;  ///< size in granules | warm << 29 | kind << 30
+        std::atomic<std::uint32_t> head;  ///< size in granules | warm << 29 | kind << 30
         std::uint32_t back;
         std::uint32_t next;
         std::uint32_t previous;
-        [[nodiscard]] std::uint32_t size() const noexcept { return head & ((1u << 29) - 1); }
-        [[nodiscard]] bool warm() const noexcept { return (head >> 29 & 1) != 0; }
-        [[nodiscard]] kind what() const noexcept { return static_cast<kind>(head >> 30); }
+        [[nodiscard]] std::uint32_t word() const noexcept { return head.load(std::memory_order_relaxed); }
+        [[nodiscard]] std::uint32_t size() const noexcept { return word() & ((1u << 29) - 1); }
+        [[nodiscard]] bool warm() const noexcept { return (word() >> 29 & 1) != 0; }
+        [[nodiscard]] kind what() const noexcept { return static_cast<kind>(word() >> 30); }
     };
     static constexpr std::uint32_t nil = ~0u;
+    static constexpr unsigned slots = 16;  ///< for parked blocks, and one more for a really big one
     static constexpr unsigned bins = 27 * 32;
     struct bin_set {
         std::uint32_t any = 0;
@@ -94,9 +98,19 @@ private:
     void remove(std::uint32_t at) noexcept;
     std::uint32_t find(bin_set const&, std::uint32_t size) const noexcept;
     std::uint32_t find_exactly(bin_set const&, std::uint32_t size) const noexcept;
+    static std::uint32_t word_for(std::uint32_t size, kind what, bool warm) noexcept
+    {
+        return size | static_cast<std::uint32_t>(warm) << 29 | static_cast<std::uint32_t>(what) << 30;
+    }
+    [[nodiscard]] std::atomic<std::uint64_t>& slot_for(std::uint32_t size) noexcept;
+    bool park(std::uint32_t at, std::uint32_t size) noexcept;
+    std::uint32_t unpark(std::uint32_t size) noexcept;
+    bool unpark_all() noexcept;
+    [[nodiscard]] std::uint32_t parked() const noexcept;
     void insert_joined(std::uint32_t at, std::uint32_t size, bool warm) noexcept;
     void join_all() noexcept;
     std::uint32_t carve(std::uint32_t size, std::uint32_t align, kind what, bool& clean) noexcept;
+    std::uint32_t carve_from(std::uint32_t at, std::uint32_t size, std::uint32_t align, kind what) noexcept;
     void trim() noexcept;
     [[nodiscard]] std::uint32_t index(void const* pointer) const noexcept
     {
@@ -112,6 +126,8 @@ private:
     bin_set warm_bins_{};
     bin_set clean_bins_{};
     mutable std::mutex mutex_;
+    /// index << 32 | size in granules; 0: empty. Whoever takes a word out owns the block.
+    alignas(64) std::array<std::atomic<std::uint64_t>, slots + 1> parked_{};
 };
 
 } // namespace towline::heap

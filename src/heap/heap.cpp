@@ -120,7 +120,7 @@ void deallocate(void* block) noexcept
             std::free(block);
         return;
     }
-    if (!contains(block)) {
+    if (!contains(block) || reinterpret_cast<std::uintptr_t>(block) % 64 != 0) {
         if (!heap.complained.exchange(true))
             base::log(base::log_level::error, "heap::deallocate of {}, which is not a block of the shared heap", block);
         return;

@@ -18,11 +18,11 @@
 
 // What glibc's allocator is called when somebody stands in front of it.
 extern "C" {
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void __libc_free(void*);
-void* __libc_memalign(std::size_t, std::size_t);
+void* __libc_malloc(std::size_t) noexcept;
+void* __libc_calloc(std::size_t, std::size_t) noexcept;
+void* __libc_realloc(void*, std::size_t) noexcept;
+void __libc_free(void*) noexcept;
+void* __libc_memalign(std::size_t, std::size_t) noexcept;
 }
 
 namespace heap = towline::heap;

@@ -21,13 +21,24 @@ struct alignas(64) return_box {
         for (unsigned i = 0; i < 2; ++i) {
             std::uint64_t nothing = 0;
             auto& slot = slots[(preferred_slot + i) % slots.size()];
-            if (slot.load(std::memory_order_relaxed) == 0 && slot.compare_exchange_strong(nothing, offset, std::memory_order_acq_rel))
+            // No look before: it would fetch the line twice, to read and to write.
+            if (slot.compare_exchange_strong(nothing, offset, std::memory_order_acq_rel, std::memory_order_relaxed))
                 return;
         }
         std::uint64_t head = list.load(std::memory_order_relaxed);
         do
             std::atomic_ref(*link).store(head, std::memory_order_relaxed);
         while (!list.compare_exchange_weak(head, offset, std::memory_order_acq_rel, std::memory_order_relaxed));
+    }
+
+    /// Fetches the line for writing, for who expects to find something.
+    void expect() noexcept
+    {
+#if defined(__x86_64__)
+        asm volatile("prefetchw %0" : : "m"(list));
+#else
+        __builtin_prefetch(&list, 1);
+#endif
     }
 
     /// True if a take would find something; plain loads of one line.

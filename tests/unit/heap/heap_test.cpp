@@ -1,5 +1,6 @@
 #include "heap/heap.hpp"
 
+#include "heap/returns.hpp"
 #include "ranks.hpp"
 #include "towline/error.hpp"
 #include "towline/rma_allocator.hpp"
@@ -288,25 +289,33 @@ TEST(heap, survives_hostile_returns)
             (void)heap::allocate(100);
             words[1].store(heap::find(block, 1)->offset);
             words[0].store(1);
-            words.wait(2);
-            for (int i = 0; i < 100; ++i)
-                heap::deallocate(heap::allocate(i % 2 == 0 ? 100 : 100'000));
-            CHECK_THAT(heap::stats().in_use <= 4 * mib);
+            for (std::uint64_t wave = 1; wave <= 2; ++wave) {
+                words.wait(2, wave);
+                for (int i = 0; i < 100; ++i)
+                    heap::deallocate(heap::allocate(i % 2 == 0 ? 100 : 100'000));
+                CHECK_THAT(heap::stats().in_use <= 4 * mib);
+                CHECK_THAT(block == heap::allocate(100'000));  // it was given back, once
+                CHECK_THAT(block != heap::allocate(100'000));
+                words[3].store(wave);
+            }
         } else {
             words.wait(0);
             std::uint64_t const offset = words[1].load();
-            auto const give = [](std::uint64_t where) { heap::deallocate(heap::attach({0, 0, where}, 0)); };
-            give(0);              // the inbox
-            give(8);
-            give(offset + 16384); // inside a block
-            give(offset + 1);
-            give(offset);
-            give(offset);         // twice
-            give(64 * mib - 64);
-            give(towline::job::inbox_bytes_for(2));  // the return box itself
-            for (int i = 0; i < 20; ++i)
-                give(offset + 64);
+            std::uint64_t const inbox = towline::job::inbox_bytes_for(2);
+            auto& box = *static_cast<heap::return_box*>(heap::attach({0, 0, inbox}, sizeof(heap::return_box)));
+            auto* const block = static_cast<std::uint64_t*>(heap::attach({0, 0, offset}, 8));
+            std::uint64_t nowhere = 0;
+            std::uint64_t const lies[] = {8, inbox, offset + 16384, offset + 1, offset, offset, 64 * mib - 64, 64 * mib, ~std::uint64_t{0}};
+            for (unsigned i = 0; i < std::size(lies); ++i)
+                box.push(lies[i], &nowhere, i);
+            *block = offset;  // a list that leads back to itself
+            box.list.store(offset);
             words[2].store(1);
+            words.wait(3);
+            *block = ~std::uint64_t{0} - 63;  // and one that leads out of the arena
+            box.list.store(offset);
+            heap::deallocate(reinterpret_cast<char*>(block) + 1);
+            words[2].store(2);
         }
     });
 }
