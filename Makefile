@@ -11,8 +11,9 @@ DECK  ?= 64
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
+PACKAGES := packages.txt
 packages: ## installs what packages.txt lists and this machine lacks
-	@missing=$$(for p in $$(sed 's/#.*//' packages.txt); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	@missing=$$(for p in $$(sed 's/#.*//' $(PACKAGES)); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; \
 	  $(SUDO) apt-get update -q && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
 
@@ -39,6 +40,21 @@ tsan: build/tsan/build.ninja ## every test under the thread sanitizer
 
 clang: build/clang/build.ninja ## builds everything with Clang, warnings are errors
 	cmake --build build/clang -j $(JOBS)
+
+bench: PACKAGES := packages.txt bench/packages.txt
+bench: packages ## measures everything against limits and other libraries, prints one table (QUICK=1: under 3 minutes)
+	cmake --preset bench
+	cmake --build build/bench -j $(JOBS)
+	@if command -v cargo >/dev/null; then cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
+	  || echo "iceoryx2 could not be built (Rust 1.89 or newer): not measured"; else echo "no cargo here: iceoryx2 is not measured"; fi
+	@rm -f build/bench/*.jsonl; failed=0; \
+	python3 bench/conduct.py $(if $(QUICK),--quick) || failed=1; \
+	if [ -x build/bench/bin/bench_serialize ]; then build/bench/bin/bench_serialize $(if $(QUICK),--quick) >/dev/null || failed=1; fi; \
+	python3 bench/compile_time.py $(if $(QUICK),--quick) || failed=1; \
+	python3 bench/table.py; \
+	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
+	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/plot.py || echo "no plot"; \
+	exit $$failed
 
 install: build ## installs to PREFIX (default /usr/local)
 	$(SUDO) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
