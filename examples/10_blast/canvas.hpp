@@ -29,7 +29,9 @@ public:
     void text(int x, int y, std::string_view s, colour c, int scale = 2);
     static int text_width(std::string_view s, int scale = 2) { return static_cast<int>(s.size()) * 6 * scale; }
 
-    /// Throws std::runtime_error, naming the file, when it cannot be written, or when a file of that name is there that `write` did not write.
+    /// Throws std::runtime_error, naming the file, if one of that name is there that `write` did not write.
+    static void refuse_foreign(std::string const& path);
+    /// Replaces earlier pictures of ours, nothing else. Throws as refuse_foreign does, and when the file cannot be written.
     void write(std::string const& path) const;
 
 private:

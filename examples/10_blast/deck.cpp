@@ -157,11 +157,14 @@ deck parse_deck(std::string const& text, std::string const& path)
         throw deck_error(fmt::format("{} is {}; it must be even, so that the explosion is in the middle", r.at("grid", "cells"), d.cells));
     sedov exact(d.gamma);
     double reach = exact.radius(d.energy, d.density, d.end_time);
-    double allowed = 0.45 * d.edge;
+    double allowed = d.edge / 2 - 4 * d.width(); // the computed shock is a few cells wide, and waves may not leave
+    double start = (d.deposit_radius + 2) * d.width();
+    if (!(allowed >= start))
+        throw deck_error(fmt::format("{} is {}: too few for a shock between the cells that get the energy and the boundary; at least {} are needed",
+                                     r.at("grid", "cells"), d.cells, 2 * static_cast<int>(std::ceil(d.deposit_radius + 6))));
     if (!(reach <= allowed))
         throw deck_error(fmt::format("{} is {}: the shock would be at radius {:.4g} and leave the cube; at most {:.6g} is allowed (radius {:.4g})",
                                      r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, allowed), allowed));
-    double start = (d.deposit_radius + 2) * d.width();
     if (!(reach >= start))
         throw deck_error(fmt::format("{} is {}: the shock would be at radius {:.4g}, still within the cells that get the energy; at least {:.6g} is needed",
                                      r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, start)));
@@ -173,13 +176,13 @@ deck parse_deck(std::string const& text, std::string const& path)
     return d;
 }
 
-deck read_deck(std::string const& path)
+std::string read_text(std::string const& path)
 {
     std::ifstream file(path, std::ios::binary);
     std::ostringstream text;
     if (!file || !(text << file.rdbuf()))
         throw deck_error(fmt::format("{}: cannot be read", path));
-    return parse_deck(text.str(), path);
+    return text.str();
 }
 
 } // namespace blast

@@ -34,8 +34,8 @@ struct deck {
     primitive initial(int x, int y, int z) const;
 };
 
-/// Throws deck_error.
-deck read_deck(std::string const& path);
-deck parse_deck(std::string const& text, std::string const& path); ///< `path` for messages only
+/// These throw deck_error. `path` is for messages only.
+std::string read_text(std::string const& path);
+deck parse_deck(std::string const& text, std::string const& path);
 
 } // namespace blast

@@ -135,6 +135,12 @@ double solver::step(double longest)
     return dt;
 }
 
+void solver::finish()
+{
+    for (std::size_t i = 0; i < blocks_.size(); ++i)
+        discard(i);
+}
+
 totals solver::sum()
 {
     totals ours;

@@ -34,6 +34,9 @@ public:
     /// Throws std::runtime_error when no step, however small, keeps densities and pressures positive.
     double step(double longest);
 
+    /// Takes in what the neighbours sent last: afterwards nothing is in flight, and there are no more steps. All processes call it.
+    void finish();
+
     std::uint64_t steps() const { return steps_; }
     std::uint64_t rejected() const { return rejected_; }   ///< steps repeated with half the length and limited fluxes
     std::uint64_t limited() const { return limited_; }     ///< faces in this process whose flux was limited for positivity

@@ -70,13 +70,14 @@ TEST(deck, refuses_runs_that_make_no_sense)
     EXPECT_THAT(message("[grid]\ncells = 33\nedge = 2.4\n[run]\nend_time = 0.5"), AllOf(HasSubstr("my.toml:2: grid.cells"), HasSubstr("even")));
     EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 9"), AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at most")));
     EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 1e-5"), AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at least")));
+    EXPECT_THAT(message("[grid]\ncells = 10\n[run]\nend_time = 0.1"), AllOf(HasSubstr("my.toml:2: grid.cells"), HasSubstr("at least 16")));
     EXPECT_THAT(message("[grid]\ncells = 100000\n[run]\nend_time = 9"), HasSubstr("my.toml:2: grid.cells"));
 }
 
 TEST(deck, a_missing_file_is_named)
 {
     try {
-        read_deck("/nowhere/my.toml");
+        read_text("/nowhere/my.toml");
         FAIL();
     } catch (deck_error const& e) {
         EXPECT_THAT(e.what(), HasSubstr("/nowhere/my.toml"));

@@ -74,6 +74,8 @@ TEST(decomposition, every_sent_face_is_used_and_buffers_circulate)
         r.s.step(1);
     EXPECT_EQ(r.others.in_flight(), after_start);
     EXPECT_LE(r.others.allocated(), 2 * after_start);
+    r.s.finish();
+    EXPECT_EQ(r.others.in_flight(), 0u);
 }
 
 TEST(layout, blocks_tile_the_grid_and_know_each_other)

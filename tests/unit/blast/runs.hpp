@@ -13,7 +13,7 @@ namespace blast::test {
 
 using start_state = std::function<primitive(int, int, int)>;
 
-/// A deck whose shock is at `fraction` of the half edge at the end.
+/// A deck of the usual blast: shock at radius 1 at time 1, boundary at 1.2.
 inline deck small_deck(int cells, double end_time)
 {
     deck d;
