@@ -44,7 +44,7 @@ inline double root(double x)
 inline pack root(pack x)
 {
 #if defined(__AVX512F__)
-    return _mm512_sqrt_pd(x);
+    return _mm512_maskz_sqrt_pd(0xff, x); // all lanes; the plain form makes GCC 12 warn about its own header
 #elif defined(__AVX__)
     return _mm256_sqrt_pd(x);
 #elif defined(__SSE2__)

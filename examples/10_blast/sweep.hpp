@@ -49,8 +49,16 @@ sweep_function sweep_baseline;
 #ifdef BLAST_AVX2
 sweep_function sweep_avx2;
 #endif
+#ifdef BLAST_AVX512F
+sweep_function sweep_avx512f;
+#endif
 
-/// The fastest of these that this processor has.
-sweep_function* best_sweep() noexcept;
+/// Those that this processor has, the fastest first.
+std::vector<sweep_function*> possible_sweeps();
+
+inline sweep_function* best_sweep()
+{
+    return possible_sweeps().front();
+}
 
 } // namespace blast

@@ -1,0 +1,3 @@
+// Compiled with -mavx512f, entered only where the processor has it.
+#define BLAST_SWEEP sweep_avx512f
+#include "sweep.inl"
