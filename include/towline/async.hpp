@@ -1,0 +1,152 @@
+#pragma once
+// Remote calls.
+//
+//     future<R> f = async<&function>(peer, args...);      runs function(args...) at peer; the future holds its result or what went wrong
+//     post<&function>(peer, args...);                     the same without an answer; delivered before the world ends
+//     async<&function>(w.all(), args...)                  at many, down a tree: future<std::vector<R>> in the order of the localities
+//
+// Any function, static member function or lambda without captures that is known at compile time; overloads are chosen by a cast.
+// Arguments convert to the parameters' types. Small values are copied. Of big contiguous data
+//   - an lvalue is copied before async returns, so that the caller may change it at once;
+//   - an rvalue is kept until it was sent, and read once from where it is; a moved rma_vector changes owner instead;
+//   - an rma_vector or serialize_buffer that others share, and borrow(x), is read once from where it is: leave it alone until sent().
+// A parameter std::span<T const> or std::string_view looks into the message while the function runs.
+//
+// Threads: any. async and post never wait for the peer. Errors of a call are thrown by its future's get(): remote_error (the function threw),
+// unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called.
+
+#include <towline/detail/invoke.hpp>
+#include <towline/future.hpp>
+#include <towline/locality.hpp>
+#include <towline/remote_error.hpp>
+#include <towline/small.hpp>
+
+namespace towline {
+
+/// The future of a call, and the moment from which on what was lent to it may be reused.
+template <class R>
+class [[nodiscard]] call : public future<R> {
+public:
+    call() noexcept = default;
+    call(future<R> result, detail::state_ref<detail::state<void>> sent) noexcept : future<R>(std::move(result)), sent_(std::move(sent)) {}
+
+    /// Ready when everything that was lent or borrowed may be reused (also when the peer died first).
+    [[nodiscard]] future<void> sent() const { return sent_ ? detail::access::make(sent_) : make_ready_future(); }
+
+private:
+    detail::state_ref<detail::state<void>> sent_;
+};
+
+namespace detail {
+
+template <class Action, class... A>
+constexpr void check_call() noexcept
+{
+    []<class... P>(type_list<P...>) {
+        static_assert(sizeof...(P) == sizeof...(A), "towline: this remote call has too few or too many arguments for its function");
+        (check_parameter<P>(), ...);
+        if constexpr (sizeof...(P) == sizeof...(A))
+            (check_argument<P, A>(), ...);
+    }(typename Action::parameters{});
+}
+
+template <class... P>
+constexpr bool packable_list(type_list<P...>) noexcept
+{
+    return packable<P...>();
+}
+
+/// Encodes and sends; the state of *sent*, or null.
+template <class Action, class... A>
+state_ref<state<void>> dispatch(int rank, reply_to reply, A&&... arguments)
+{
+    using parameters = typename Action::parameters;
+    action_entry const& entry = registration<Action>::entry;
+    if constexpr (packable_list(parameters{})) {
+        std::byte buffer[max_packed + footer_bytes];
+        std::byte* const end = pack(parameters{}, buffer, std::forward<A>(arguments)...);
+        send_packed(entry, rank, reply, buffer, static_cast<std::size_t>(end - buffer));
+        return {};
+    } else {
+        parcel out;
+        encode_all(parameters{}, out, std::forward<A>(arguments)...);
+        return send_parcel(entry, rank, reply, out);
+    }
+}
+
+template <class Action, class... A>
+call<typename Action::result> begin_call(int rank, A&&... arguments)
+{
+    using result = typename Action::result;
+    check_call<Action, A...>();
+    auto* const s = new state<result>(2);
+    future<result> f = access::make(state_ref<state<result>>(s));
+    s->name = registration<Action>::entry.name;
+    try {
+        auto sent = dispatch<Action>(rank, {s, &complete_call<result>}, std::forward<A>(arguments)...);
+        return {std::move(f), std::move(sent)};
+    } catch (...) {
+        s->release();  // dispatch throws only what came before sending
+        throw;
+    }
+}
+
+template <class Action, class... A>
+state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, complete_all_function complete, A&&... arguments)
+{
+    using parameters = typename Action::parameters;
+    check_call<Action, A...>();
+    action_entry const& entry = registration<Action>::entry;
+    if constexpr (packable_list(parameters{})) {
+        std::byte buffer[max_packed + footer_bytes];
+        std::byte* const end = pack(parameters{}, buffer, std::forward<A>(arguments)...);
+        return send_to_all(entry, ranks, s, complete, {buffer, end}, nullptr);
+    } else {
+        parcel out(true);
+        encode_all(parameters{}, out, std::forward<A>(arguments)...);
+        return send_to_all(entry, ranks, s, complete, {}, &out);
+    }
+}
+
+} // namespace detail
+
+/// Calls F at one process.
+template <auto F, class... Args>
+auto async(locality to, Args&&... args)
+{
+    return detail::begin_call<detail::function_action<F>>(to.rank(), std::forward<Args>(args)...);
+}
+
+/// Calls F at one process; no answer, no word of what it threw (that is printed at the callee).
+template <auto F, class... Args>
+void post(locality to, Args&&... args)
+{
+    detail::check_call<detail::function_action<F>, Args...>();
+    detail::dispatch<detail::function_action<F>>(to.rank(), {}, std::forward<Args>(args)...);
+}
+
+/// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes the
+/// result, naming the rank; the first by position if there are several.
+template <auto F, class... Args>
+auto async(localities const& to, Args&&... args)
+{
+    using action = detail::function_action<F>;
+    using one = typename action::result;
+    using all = typename detail::list_of<one>::type;
+    auto* const s = new detail::state<all>(2);
+    future<all> f = detail::access::make(detail::state_ref<detail::state<all>>(s));
+    try {
+        auto sent = detail::dispatch_all<action>(to.ranks(), s, &detail::complete_broadcast<one>, std::forward<Args>(args)...);
+        return call<all>(std::move(f), std::move(sent));
+    } catch (...) {
+        s->release();
+        throw;
+    }
+}
+template <auto F, class... Args>
+void post(localities const& to, Args&&... args)
+{
+    detail::dispatch_all<detail::function_action<F>>(to.ranks(), nullptr, nullptr, std::forward<Args>(args)...);
+}
+
+} // namespace towline

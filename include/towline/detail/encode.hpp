@@ -1,0 +1,193 @@
+#pragma once
+// How arguments become a parcel, by what the parameter is and how the argument was given. Internal.
+
+#include <towline/archive.hpp>
+#include <towline/borrow.hpp>
+#include <towline/detail/parcel.hpp>
+#include <towline/detail/runtime_api.hpp>
+#include <towline/detail/signature.hpp>
+
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace towline {
+template <class T>
+class serialize_buffer;
+}
+
+namespace towline::detail {
+
+template <class T>
+inline constexpr bool is_borrowed = false;
+template <class T>
+inline constexpr bool is_borrowed<borrowed<T>> = true;
+template <class T>
+inline constexpr bool is_view = false;
+template <class T, std::size_t N>
+inline constexpr bool is_view<std::span<T, N>> = true;
+template <class C, class Tr>
+inline constexpr bool is_view<std::basic_string_view<C, Tr>> = true;
+
+/// Copies of it share their memory: the copy that the parcel keeps is what is lent.
+template <class T>
+inline constexpr bool shared_handle = requires { typename T::shares_on_copy; };
+template <class T>
+inline constexpr bool shared_handle<serialize_buffer<T>> = true;
+
+/// What travels for a parameter or a result.
+template <class P>
+using wire_type = std::remove_cvref_t<P>;
+
+/// Types that are their own few bytes.
+template <class T>
+inline constexpr bool packable_type = std::is_same_v<T, bool> || (bitwise<T> && sizeof(T) <= max_packed && std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
+
+template <class... P>
+constexpr bool packable() noexcept
+{
+    return (packable_type<wire_type<P>> && ...) && (sizeof(wire_type<P>) + ... + 0) <= max_packed;
+}
+
+template <class P>
+consteval void check_parameter()
+{
+    static_assert(!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>,
+                  "towline: a function with a T& parameter cannot be called remotely, the caller's variable is in another process; "
+                  "take T or T const& and return the changed value");
+    static_assert(!std::is_pointer_v<wire_type<P>>,
+                  "towline: a function with a T* parameter cannot be called remotely, the pointer means nothing in another process; "
+                  "take T const&, std::span<T const>, std::string_view or towline::remote<T>");
+    if constexpr (is_view<wire_type<P>> && requires { typename wire_type<P>::element_type; })
+        static_assert(std::is_const_v<typename wire_type<P>::element_type>,
+                      "towline: a std::span<T> parameter of a remote call looks into the message; take std::span<T const>");
+}
+template <class R>
+consteval void check_result()
+{
+    static_assert(!std::is_pointer_v<wire_type<R>>,
+                  "towline: a function that returns a pointer cannot be called remotely; return a value, std::string or towline::remote<T>");
+    static_assert(!is_view<wire_type<R>>,
+                  "towline: a function that returns a view cannot be called remotely, what it looks at stays behind; return std::vector or std::string");
+}
+
+/// Contiguous ranges have one encoding: what is borrowed may be read as any range of such elements.
+template <class P, class A>
+inline constexpr bool passes = std::is_convertible_v<A&&, wire_type<P>>;
+template <class P, class E>
+inline constexpr bool passes_borrowed = requires(wire_type<P> const& p) {
+    requires std::is_same_v<std::remove_cv_t<typename wire_type<P>::value_type>, E>;
+    p.data();
+    p.size();
+};
+template <class P, class E>
+inline constexpr bool passes<P, borrowed<E>> = passes_borrowed<P, E>;
+template <class P, class E>
+inline constexpr bool passes<P, borrowed<E>&> = passes_borrowed<P, E>;
+template <class P, class E>
+inline constexpr bool passes<P, borrowed<E> const&> = passes_borrowed<P, E>;
+
+template <class P, class A>
+consteval void check_argument()
+{
+    static_assert(passes<P, A>, "towline: an argument of this remote call does not convert to its parameter's type");
+}
+
+/// Bytes that an argument has outside of itself, when a look is enough to say; else "many".
+template <class T>
+std::size_t outside_bytes(T const& value)
+{
+    if constexpr (requires { typename T::value_type; value.data(); value.size(); requires bitwise<typename T::value_type>; })
+        return value.size() * sizeof(typename T::value_type);
+    else if constexpr (std::is_trivially_copyable_v<T> && sizeof(T) < min_chunk_threshold)
+        return 0;
+    else
+        return ~std::size_t{0};
+}
+
+template <class P, class A>
+void encode_argument(parcel& out, A&& argument)
+{
+    using wire = wire_type<P>;
+    using given = std::remove_cvref_t<A>;
+    archive_writer& w = out.writer();
+    constexpr bool view = is_view<wire>;
+    if constexpr (view)
+        w.set_viewed(true);
+    bool captured = false;
+    if constexpr (is_borrowed<given>) {
+        w.write(std::as_const(argument));
+    } else if constexpr (shared_handle<wire>) {
+        wire& kept = out.hold([&]() -> wire { return std::forward<A>(argument); });
+        if (std::is_lvalue_reference_v<A> || out.shares())
+            w.write(std::as_const(kept));
+        else
+            w.write(std::move(kept));
+    } else if constexpr (view && !std::is_lvalue_reference_v<A> && !is_view<given>) {
+        // A temporary that the parameter will look into.
+        auto const& kept = out.hold([&]() -> given { return std::forward<A>(argument); });
+        wire const seen = kept;
+        w.write(seen);
+    } else if constexpr (view) {
+        wire const seen = argument;
+        w.write(seen);
+        captured = true;
+    } else if constexpr (std::is_same_v<wire, given> && std::is_lvalue_reference_v<A>) {
+        w.write(std::as_const(argument));
+        captured = true;
+    } else if constexpr (std::is_same_v<wire, given>) {
+        if (outside_bytes(argument) < w.threshold()) {
+            w.write(std::as_const(argument));
+            captured = true;
+        } else if (out.shares())
+            w.write(std::as_const(out.hold([&]() -> wire { return std::forward<A>(argument); })));
+        else
+            w.write(std::move(out.hold([&]() -> wire { return std::forward<A>(argument); })));
+    } else {
+        encode_argument<P>(out, static_cast<wire>(std::forward<A>(argument)));
+        return;
+    }
+    if constexpr (view)
+        w.set_viewed(false);
+    out.end_argument(captured);
+}
+
+template <class... P, class... A>
+void encode_all(type_list<P...>, parcel& out, A&&... arguments)
+{
+    (encode_argument<P>(out, std::forward<A>(arguments)), ...);
+}
+
+/// Packed arguments: one behind the other, without gaps. Returns their end.
+template <class... P, class... A>
+std::byte* pack(type_list<P...>, std::byte* to, A&&... arguments)
+{
+    [[maybe_unused]] auto const one = [&to](auto const& value) {
+        std::memcpy(to, &value, sizeof value);
+        to += sizeof value;
+    };
+    (one(static_cast<wire_type<P>>(std::forward<A>(arguments))), ...);
+    return to;
+}
+
+[[noreturn]] void throw_packed_size(std::size_t is, std::size_t should);
+[[noreturn]] void throw_bad_bool();
+
+template <class T>
+T unpack_one(std::byte const*& from)
+{
+    T value;
+    if constexpr (std::is_same_v<T, bool>) {
+        auto const byte = static_cast<unsigned char>(*from);
+        if (byte > 1)
+            throw_bad_bool();
+        value = byte != 0;
+    } else
+        std::memcpy(&value, from, sizeof value);
+    from += sizeof value;
+    return value;
+}
+
+} // namespace towline::detail

@@ -1,0 +1,165 @@
+#pragma once
+// What runs at the callee: decode, call, encode the result; and what decodes the result at the caller. Internal.
+
+#include <towline/detail/encode.hpp>
+#include <towline/future.hpp>
+#include <towline/locality.hpp>
+
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <typeinfo>
+#include <vector>
+
+namespace towline::detail {
+
+/// A call's result on the wire: what a function returns, or what the future that it returns holds.
+template <class R>
+using result_type = wire_type<typename unwrapped<wire_type<R>>::type>;
+
+template <class F>
+void run_and_reply(invocation& in, F&& call)
+{
+    using returned = std::invoke_result_t<F>;
+    using result = result_type<returned>;
+    in.running = true;
+    auto const get = [&]() -> result {
+        if constexpr (is_future<wire_type<returned>>::value)
+            return call().get();
+        else
+            return call();
+    };
+    if constexpr (std::is_void_v<result>) {
+        get();
+        in.reply_packed(nullptr, 0);
+    } else if constexpr (packable<result>()) {
+        result const value = get();
+        in.reply_packed(&value, sizeof value);
+    } else {
+        parcel out;
+        auto& value = out.hold(get);
+        in.running = false;  // what fails from here on is not the function's
+        out.writer().write(std::move(value));
+        out.end_argument(false);
+        in.reply(out);
+    }
+}
+
+template <class... P>
+std::tuple<wire_type<P>...> unpack(type_list<P...>, std::span<std::byte const> bytes)
+{
+    constexpr std::size_t size = (sizeof(wire_type<P>) + ... + 0);
+    if (bytes.size() != size)
+        throw_packed_size(bytes.size(), size);
+    [[maybe_unused]] std::byte const* p = bytes.data();
+    return std::tuple<wire_type<P>...>{unpack_one<wire_type<P>>(p)...};
+}
+
+[[noreturn]] void throw_packing_mismatch();
+
+/// Calls f with arguments decoded as the parameters' types; `First` precede them.
+template <class... P, class F>
+void decode_and_run(type_list<P...> parameters, invocation& in, F&& f)
+{
+    (check_parameter<P>(), ...);
+    if (in.packed != packable<P...>())
+        throw_packing_mismatch();
+    auto const with = [&](std::tuple<wire_type<P>...>& arguments) {
+        run_and_reply(in, [&]() -> decltype(auto) {
+            return std::apply([&](wire_type<P>&... a) -> decltype(auto) {
+                return std::invoke(f, static_cast<std::conditional_t<std::is_reference_v<P>, P, wire_type<P>&&>>(a)...);
+            }, arguments);
+        });
+    };
+    if constexpr (packable<P...>()) {
+        auto arguments = unpack(parameters, in.bytes);
+        with(arguments);
+    } else {
+        archive_reader reader(in.bytes, in.chunks);
+        std::tuple<wire_type<P>...> arguments{reader.read<wire_type<P>>()...};
+        reader.finish();
+        in.wait_for_blocks();
+        with(arguments);
+    }
+}
+
+/// Free functions, static members, lambdas.
+template <auto F>
+struct function_action {
+    using signature = detail::signature<std::remove_cv_t<decltype(target<F>::function)>>;
+    using parameters = typename signature::parameters;
+    using result = result_type<typename signature::result>;
+    static constexpr bool is_small = target<F>::is_small;
+
+    static void run(invocation& in)
+    {
+        check_result<typename signature::result>();
+        decode_and_run(parameters{}, in, target<F>::function);
+    }
+    static void const* identity()
+    {
+        if constexpr (std::is_pointer_v<std::remove_cv_t<decltype(target<F>::function)>>)
+            return reinterpret_cast<void const*>(target<F>::function);
+        else
+            return reinterpret_cast<void const*>(&run);
+    }
+};
+
+/// The entry of an action: one object per program, registered before main because it is odr-used by a call.
+template <class Action>
+struct registration {
+    inline static action_entry entry{typeid(Action).name(), Action::identity(), &Action::run, Action::is_small};
+};
+
+/// Completes the state of a call from its reply.
+template <class R>
+void complete_call(state_base& base, message_view& m)
+{
+    auto& s = static_cast<state<R>&>(base);
+    if constexpr (std::is_void_v<R>) {
+        if (!m.packed || !m.bytes.empty())
+            throw_packing_mismatch();
+    } else if constexpr (packable<R>()) {
+        if (!m.packed)
+            throw_packing_mismatch();
+        s.emplace(std::get<0>(unpack(type_list<R>{}, m.bytes)));
+    } else {
+        if (m.packed)
+            throw_packing_mismatch();
+        archive_reader reader(m.bytes, m.chunks);
+        s.emplace_from([&] { return reader.read<R>(); });
+        reader.finish();
+        m.wait_for_blocks();
+    }
+    s.complete();
+}
+
+/// The results of many.
+template <class R>
+struct list_of {
+    using type = std::vector<R>;
+};
+template <>
+struct list_of<void> {
+    using type = void;
+};
+
+template <class R>
+void complete_broadcast(state_base& base, std::span<message_view* const> replies)
+{
+    if constexpr (std::is_void_v<R>)
+        base.complete();
+    else {
+        std::vector<R> values;
+        values.reserve(replies.size());
+        for (message_view* const m : replies) {
+            // Through a state, so that both forms of a reply are decoded in one place.
+            state_ref one(new state<R>);
+            complete_call<R>(*one.get(), *m);
+            values.push_back(one->take());
+        }
+        static_cast<state<std::vector<R>>&>(base).set_value(std::move(values));
+    }
+}
+
+} // namespace towline::detail

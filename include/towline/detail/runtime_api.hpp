@@ -1,0 +1,52 @@
+#pragma once
+// What the templates of the public headers ask of the library. Internal.
+
+#include <towline/detail/action.hpp>
+#include <towline/detail/parcel.hpp>
+#include <towline/detail/state.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace towline::detail {
+
+/// Bytes that the library writes behind packed arguments.
+inline constexpr std::size_t footer_bytes = 16;
+/// The most that packed arguments or results take: with the footer, one cell of the shared-memory ring.
+inline constexpr std::size_t max_packed = 24;
+
+/// Decodes a reply into its state and completes it. What it throws becomes the state's error.
+using complete_function = void (*)(state_base&, message_view&);
+/// The same for a broadcast: one view per rank that was called, in the order of the ranks given.
+using complete_all_function = void (*)(state_base&, std::span<message_view* const>);
+
+/// A call's other half: where its reply goes. `state` is null for a post; a reference of its own goes along.
+struct reply_to {
+    state_base* state = nullptr;
+    complete_function complete = nullptr;
+};
+
+/// Sends a call. `arguments` has room for footer_bytes behind `size`. What fails goes into the state, or is thrown where there is none.
+void send_packed(action_entry const&, int rank, reply_to, std::byte* arguments, std::size_t size);
+/// The same for encoded arguments; the returned state becomes ready when all that was lent may be reused (null: it may be already).
+state_ref<state<void>> send_parcel(action_entry const&, int rank, reply_to, parcel&);
+
+/// Sends a call to several ranks down a tree. `complete` null: a post.
+state_ref<state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, complete_all_function, std::span<std::byte const> packed,
+                                   parcel*);
+
+/// Rank and size of the current world; throws usage_error where there is none.
+[[nodiscard]] int current_rank();
+[[nodiscard]] int current_size();
+
+// Objects that live here and are called from elsewhere.
+using object_id = std::uint64_t;
+/// `type` tells objects of different classes apart (a hash of the class's name).
+[[nodiscard]] object_id adopt_object(std::shared_ptr<void> object, std::uint64_t type);
+/// Throws usage_error if there is no such object (any more).
+[[nodiscard]] std::shared_ptr<void> find_object(object_id, std::uint64_t type, char const* type_name);
+[[nodiscard]] std::uint64_t hash_of_name(char const* mangled) noexcept;
+
+} // namespace towline::detail

@@ -1,0 +1,208 @@
+#pragma once
+// The shared state of a future and its promise: a value or an exception that arrives once, and those who wait for it.
+
+#include <towline/detail/pool.hpp>
+#include <towline/error.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace towline::detail {
+
+/// Somebody who wants to know when a state becomes ready. Owned by whoever waits; must stay until `notify` was called.
+struct waiter {
+    waiter* next = nullptr;
+    void (*notify)(waiter*) noexcept = nullptr;  ///< called once, by the completing thread, perhaps inside an engine handler: must not wait
+};
+
+/// Something to run later: on a worker's stack where it may wait, or at once where there is no worker pool.
+struct task {
+    task* next = nullptr;
+    void (*run)(task*) noexcept = nullptr;
+};
+/// Hands a task to the current runtime's workers; runs it right here without a runtime.
+void schedule(task&) noexcept;
+
+/// Thread-safe. Reference counted: the consumer holds one reference, the producer another until it completed the state.
+class state_base : public pooled {
+public:
+    explicit state_base(std::uint32_t references = 1) noexcept : references_(references) {}
+    state_base(state_base const&) = delete;
+    state_base& operator=(state_base const&) = delete;
+
+    [[nodiscard]] bool ready() const noexcept { return waiters_.load(std::memory_order_acquire) == done(); }
+
+    /// Blocks: suspends the fiber inside a handler that runs on a worker, makes progress on a plain thread.
+    /// Throws usage_error inside a handler that runs on the polling thread. `what_for` is static text.
+    void wait(char const* what_for) const
+    {
+        if (!ready())
+            wait_slow(what_for);
+    }
+    /// The same with a limit; true if ready.
+    bool wait_for(char const* what_for, std::int64_t nanoseconds) const;
+
+    /// Calls w.notify when the state becomes ready; false (and no call) if it already is.
+    [[nodiscard]] bool add(waiter& w) const noexcept
+    {
+        waiter* head = waiters_.load(std::memory_order_acquire);
+        do {
+            if (head == done())
+                return false;
+            w.next = head;
+        } while (!waiters_.compare_exchange_weak(head, &w, std::memory_order_acq_rel, std::memory_order_acquire));
+        return true;
+    }
+
+    void set_error(std::exception_ptr e) noexcept
+    {
+        error_ = std::move(e);
+        complete();
+    }
+    /// The error without completion; `complete` follows.
+    void emplace_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
+    [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
+    void rethrow_if_error() const
+    {
+        if (error_)
+            std::rethrow_exception(error_);
+    }
+
+    void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void release() noexcept
+    {
+        // The last owner needs no atomic subtraction.
+        if (references_.load(std::memory_order_acquire) == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            delete this;
+    }
+
+    /// Shown to whoever asks what this process waits for; static text.
+    char const* name = "a future";
+
+    /// Makes it ready. The caller holds a reference of its own: waiters may let go of theirs at once.
+    void complete() noexcept
+    {
+        waiter* w = waiters_.exchange(done(), std::memory_order_acq_rel);
+        while (w != nullptr) {
+            waiter* const next = w->next;
+            w->notify(w);
+            w = next;
+        }
+    }
+
+protected:
+    virtual ~state_base() = default;
+
+private:
+    void wait_slow(char const* what_for) const;
+    /// Marks a state as complete: an address that is no waiter's.
+    static waiter* done() noexcept { return reinterpret_cast<waiter*>(std::uintptr_t{1}); }
+
+    mutable std::atomic<waiter*> waiters_{nullptr};
+    std::atomic<std::uint32_t> references_;
+    std::exception_ptr error_;
+};
+
+template <class T>
+class state : public state_base {
+public:
+    using state_base::state_base;
+    ~state() override
+    {
+        if (full_)
+            value()->~T();
+    }
+    template <class... Args>
+    void set_value(Args&&... args)
+    {
+        emplace(std::forward<Args>(args)...);
+        complete();
+    }
+    /// The value without completion; `complete` follows.
+    template <class... Args>
+    void emplace(Args&&... args)
+    {
+        ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
+        full_ = true;
+    }
+    /// The result of make(), without a move.
+    template <class Make>
+    void emplace_from(Make&& make)
+    {
+        ::new (static_cast<void*>(storage_)) T(std::forward<Make>(make)());
+        full_ = true;
+    }
+    template <class Make>
+    void set_from(Make&& make)
+    {
+        emplace_from(std::forward<Make>(make));
+        complete();
+    }
+    /// Ready states only.
+    T take()
+    {
+        rethrow_if_error();
+        return std::move(*value());
+    }
+
+private:
+    T* value() noexcept { return std::launder(reinterpret_cast<T*>(storage_)); }
+    alignas(T) std::byte storage_[sizeof(T)];
+    bool full_ = false;
+};
+
+template <>
+class state<void> : public state_base {
+public:
+    using state_base::state_base;
+    void set_value() noexcept { complete(); }
+    template <class Make>
+    void set_from(Make&& make)
+    {
+        std::forward<Make>(make)();
+        complete();
+    }
+    void take() { rethrow_if_error(); }
+};
+
+/// A counted reference to a state.
+template <class State>
+class state_ref {
+public:
+    state_ref() noexcept = default;
+    /// Takes over a reference that the caller owns.
+    explicit state_ref(State* adopted) noexcept : state_(adopted) {}
+    state_ref(state_ref&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+    state_ref(state_ref const& other) noexcept : state_(other.state_)
+    {
+        if (state_ != nullptr)
+            state_->retain();
+    }
+    template <class Derived>
+        requires std::is_base_of_v<State, Derived> && (!std::is_same_v<State, Derived>)
+    state_ref(state_ref<Derived>&& other) noexcept : state_(other.detach()) {}
+    state_ref& operator=(state_ref other) noexcept
+    {
+        std::swap(state_, other.state_);
+        return *this;
+    }
+    ~state_ref()
+    {
+        if (state_ != nullptr)
+            state_->release();
+    }
+    State* operator->() const noexcept { return state_; }
+    State* get() const noexcept { return state_; }
+    State* detach() noexcept { return std::exchange(state_, nullptr); }
+    explicit operator bool() const noexcept { return state_ != nullptr; }
+
+private:
+    State* state_ = nullptr;
+};
+
+} // namespace towline::detail

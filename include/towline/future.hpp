@@ -1,0 +1,282 @@
+#pragma once
+// future<T>: a value that arrives later; promise<T>: its other end.
+//
+// A future belongs to one owner at a time (move only); the value may be set by any thread. Waiting inside a handler on a worker suspends
+// the handler and lets the thread go on with other work; waiting on a plain thread makes progress for the process. Continuations run
+// as tasks on the worker pool, where they may wait in turn.
+
+#include <towline/detail/state.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <type_traits>
+#include <utility>
+
+namespace towline {
+
+template <class T>
+class future;
+template <class T>
+class promise;
+
+namespace detail {
+
+template <class T>
+struct is_future : std::false_type {};
+template <class T>
+struct is_future<future<T>> : std::true_type {
+    using value = T;
+};
+template <class T>
+struct unwrapped {
+    using type = T;
+};
+template <class T>
+struct unwrapped<future<T>> : unwrapped<T> {};
+
+[[noreturn]] void throw_no_state();
+[[nodiscard]] std::exception_ptr broken_promise();
+
+struct access;
+
+} // namespace detail
+
+template <class T>
+class [[nodiscard]] future {
+    static_assert(!std::is_reference_v<T> && !std::is_const_v<T>, "future<T>: T is a value type or void");
+
+public:
+    using value_type = T;
+
+    future() noexcept = default;
+    future(future&&) noexcept = default;
+    future& operator=(future&&) noexcept = default;
+
+    /// False after get, then, or a move.
+    [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
+    /// A value or an exception is there: get will not block.
+    [[nodiscard]] bool is_ready() const { return state().ready(); }
+
+    /// Blocks until ready. Does not throw what the value's producer threw.
+    void wait() const { state().wait(state().name); }
+    /// Blocks at most this long; true if ready.
+    template <class Rep, class Period>
+    bool wait_for(std::chrono::duration<Rep, Period> const& d) const
+    {
+        return state().wait_for(state().name, std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
+    }
+
+    /// Blocks, then returns the value or throws what the producer threw: remote_error, peer_error, limit_error, ...
+    /// Afterwards the future is no longer valid.
+    T get()
+    {
+        state().wait(state().name);
+        detail::state_ref<detail::state<T>> const last = std::move(state_);
+        return last->take();
+    }
+
+    /// Runs `f` once this future is ready and returns a future of its result. f takes the value (void: nothing), then exceptions
+    /// pass it by; or it takes the ready future<T>. A future returned by f is unwrapped. This future is no longer valid afterwards.
+    template <class F>
+    auto then(F&& f);
+
+private:
+    friend struct detail::access;
+    explicit future(detail::state_ref<detail::state<T>> s) noexcept : state_(std::move(s)) {}
+    detail::state<T>& state() const
+    {
+        if (!state_)
+            detail::throw_no_state();
+        return *state_.get();
+    }
+    detail::state_ref<detail::state<T>> state_;
+};
+
+namespace detail {
+
+struct access {
+    template <class T>
+    static future<T> make(state_ref<state<T>> s) noexcept
+    {
+        return future<T>(std::move(s));
+    }
+    /// A future and its producer's end with a reference of its own.
+    template <class T>
+    static future<T> make(state<T>* producer) noexcept
+    {
+        producer->retain();
+        return future<T>(state_ref<state<T>>(producer));
+    }
+    template <class T>
+    static state<T>& of(future<T> const& f)
+    {
+        return f.state();
+    }
+    template <class T>
+    static state_ref<state<T>> detach(future<T>& f)
+    {
+        static_cast<void>(f.state());
+        return std::move(f.state_);
+    }
+};
+
+/// Sets `to` from calling f(args...): its value, the value of the future that it returns, or what it throws.
+template <class To, class F, class... Args>
+void set_from_call(state<To>& to, F&& f, Args&&... args) noexcept
+{
+    using result = std::invoke_result_t<F, Args...>;
+    std::exception_ptr error;
+    try {
+        if constexpr (is_future<result>::value) {
+            auto inner = std::forward<F>(f)(std::forward<Args>(args)...);
+            if constexpr (is_future<typename is_future<result>::value>::value)
+                set_from_call(to, [&] { return inner.get(); });
+            else
+                to.set_from([&] { return inner.get(); });
+        } else
+            to.set_from([&]() -> result { return std::forward<F>(f)(std::forward<Args>(args)...); });
+        return;
+    } catch (...) {
+        error = std::current_exception();
+    }
+    to.set_error(std::move(error));
+}
+
+template <class F, class T>
+struct continuation_result {
+    // The value is preferred where a generic lambda takes both.
+    static constexpr bool by_value = std::is_invocable_v<F&&, T>;
+    using type = typename std::conditional_t<by_value, std::invoke_result<F&&, T>, std::invoke_result<F&&, future<T>>>::type;
+};
+template <class F>
+struct continuation_result<F, void> {
+    static constexpr bool by_value = std::is_invocable_v<F&&>;
+    using type = typename std::conditional_t<by_value, std::invoke_result<F&&>, std::invoke_result<F&&, future<void>>>::type;
+};
+
+/// The state of then's future; also the task that runs f and the waiter on the first state. The waiter's reference is the producer's.
+template <class To, class T, class F>
+class continuation final : public state<To>, private waiter, private task {
+public:
+    continuation(state_ref<state<T>> from, F f) : state<To>(2), from_(std::move(from)), f_(std::move(f))
+    {
+        waiter::notify = [](waiter* w) noexcept { schedule(*static_cast<continuation*>(w)); };
+        task::run = [](task* t) noexcept { static_cast<continuation*>(t)->call(); };
+    }
+    void start() noexcept
+    {
+        if (!from_->add(*this))
+            schedule(*this);
+    }
+
+private:
+    void call() noexcept
+    {
+        {
+            F f = std::move(f_);
+            state_ref<state<T>> from = std::move(from_);
+            if constexpr (!continuation_result<F, T>::by_value)
+                set_from_call(*this, std::move(f), access::make(std::move(from)));
+            else if (from->error())
+                this->set_error(from->error());
+            else if constexpr (std::is_void_v<T>)
+                set_from_call(*this, std::move(f));
+            else
+                set_from_call(*this, std::move(f), from->take());
+        }
+        this->release();
+    }
+    state_ref<state<T>> from_;
+    F f_;
+};
+
+} // namespace detail
+
+template <class T>
+template <class F>
+auto future<T>::then(F&& f)
+{
+    using function = std::decay_t<F>;
+    using result = typename detail::unwrapped<std::decay_t<typename detail::continuation_result<function, T>::type>>::type;
+    static_cast<void>(state());
+    auto* c = new detail::continuation<result, T, function>(std::move(state_), std::forward<F>(f));
+    detail::state_ref<detail::state<result>> mine(c);
+    c->start();
+    return detail::access::make(std::move(mine));
+}
+
+/// The end that sets the value. Thread-safe against the future; one owner. Destroying it unset completes the future with an error.
+template <class T>
+class promise {
+public:
+    promise() : state_(new detail::state<T>) {}
+    promise(promise&&) noexcept = default;
+    promise& operator=(promise other) noexcept
+    {
+        std::swap(state_, other.state_);
+        std::swap(set_, other.set_);
+        std::swap(taken_, other.taken_);
+        return *this;
+    }
+    ~promise()
+    {
+        if (state_ && !set_)
+            state_->set_error(detail::broken_promise());
+    }
+    /// Once. Throws usage_error after a move or when called again.
+    [[nodiscard]] future<T> get_future()
+    {
+        if (!state_ || std::exchange(taken_, true))
+            detail::throw_no_state();
+        return detail::access::make(state_);
+    }
+    /// Throws usage_error when the promise was set before.
+    template <class... Args>
+        requires(std::is_void_v<T> ? sizeof...(Args) == 0 : std::is_constructible_v<std::conditional_t<std::is_void_v<T>, int, T>, Args...>)
+    void set_value(Args&&... args)
+    {
+        begin();
+        state_->set_value(std::forward<Args>(args)...);
+        set_ = true;
+    }
+    void set_exception(std::exception_ptr e)
+    {
+        begin();
+        state_->set_error(std::move(e));
+        set_ = true;
+    }
+
+private:
+    void begin() const
+    {
+        if (!state_ || set_)
+            detail::throw_no_state();
+    }
+    detail::state_ref<detail::state<T>> state_;
+    bool set_ = false;
+    bool taken_ = false;
+};
+
+/// A future that is ready.
+template <class T>
+[[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value)
+{
+    detail::state_ref s(new detail::state<std::decay_t<T>>);
+    s->set_value(std::forward<T>(value));
+    return detail::access::make(std::move(s));
+}
+[[nodiscard]] inline future<void> make_ready_future()
+{
+    detail::state_ref s(new detail::state<void>);
+    s->set_value();
+    return detail::access::make(std::move(s));
+}
+template <class T>
+[[nodiscard]] future<T> make_exceptional_future(std::exception_ptr e)
+{
+    detail::state_ref s(new detail::state<T>);
+    s->set_error(std::move(e));
+    return detail::access::make(std::move(s));
+}
+
+} // namespace towline

@@ -1,0 +1,205 @@
+#pragma once
+// Objects that live in another process.
+//
+//     towline::remote<tally> t = towline::create<tally>(peer, args...).get();
+//     long s = towline::async<&tally::add>(t, 5).get();
+
+#include <towline/async.hpp>
+
+#include <concepts>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace towline {
+
+namespace detail {
+
+/// References of one handle (and its copies in this process), counted at the object's home by weight: a message takes a part of the weight along, and
+/// nobody has to ask the home. Source: D. Bevan, "Distributed garbage collection using reference counting", 1987 (weighted references).
+class object_reference {
+public:
+    object_reference(int home, object_id id, std::uint64_t weight) noexcept : home_(home), id_(id), weight_(weight) {}
+    ~object_reference();  ///< gives the weight back to the home
+    object_reference(object_reference const&) = delete;
+    object_reference& operator=(object_reference const&) = delete;
+    [[nodiscard]] int home() const noexcept { return home_; }
+    [[nodiscard]] object_id id() const noexcept { return id_; }
+    /// A part of the weight, for another process. When only one is left the home is asked for more first, which waits.
+    [[nodiscard]] std::uint64_t split();
+    /// All of it; this reference gives nothing back then.
+    [[nodiscard]] std::uint64_t take_all() noexcept { return weight_.exchange(0); }
+
+private:
+    int home_;
+    object_id id_;
+    std::atomic<std::uint64_t> weight_;
+};
+inline constexpr std::uint64_t full_weight = std::uint64_t{1} << 62;
+
+template <class T>
+std::uint64_t type_hash()
+{
+    static std::uint64_t const hash = hash_of_name(typeid(T).name());
+    return hash;
+}
+
+} // namespace detail
+
+/// A counted handle of a T at some process. Copies count, in this process and in others; it may be an argument or result of calls. The object ends
+/// when the last handle is gone, or with its process. Thread-safe as std::shared_ptr.
+template <class T>
+class remote {
+public:
+    remote() noexcept = default;
+    [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(reference_); }
+    /// Where the object lives. Not on an empty handle.
+    [[nodiscard]] locality where() const noexcept { return locality(reference_->home()); }
+    /// The object itself if it lives here, else null.
+    [[nodiscard]] std::shared_ptr<T> local() const
+    {
+        if (!reference_ || reference_->home() != detail::current_rank())
+            return nullptr;
+        return std::static_pointer_cast<T>(detail::find_object(reference_->id(), detail::type_hash<T>(), typeid(T).name()));
+    }
+    /// Same object.
+    friend bool operator==(remote const& a, remote const& b) noexcept
+    {
+        return a.reference_ == b.reference_ || (a.reference_ && b.reference_ && a.reference_->home() == b.reference_->home() && a.id() == b.id());
+    }
+    [[nodiscard]] detail::object_id id() const noexcept { return reference_ ? reference_->id() : 0; }
+
+    /// Puts an object of this process under remote handles.
+    [[nodiscard]] static remote adopt(std::shared_ptr<T> object)
+    {
+        return remote(detail::current_rank(), detail::adopt_object(std::move(object), detail::type_hash<T>()), detail::full_weight);
+    }
+
+private:
+    friend struct serializer<remote>;
+    remote(int home, detail::object_id id, std::uint64_t weight) : reference_(std::make_shared<detail::object_reference>(home, id, weight)) {}
+    std::shared_ptr<detail::object_reference> reference_;
+};
+
+template <class T>
+struct serializer<remote<T>> {
+    static void save(archive_writer& w, remote<T> const& v) { put(w, v, v ? v.reference_->split() : 0); }
+    static void save(archive_writer& w, remote<T>&& v)
+    {
+        bool const all = v && v.reference_.use_count() == 1;
+        put(w, v, all ? v.reference_->take_all() : v ? v.reference_->split() : 0);
+        v = {};
+    }
+    static remote<T> load(archive_reader& r)
+    {
+        auto const home = r.read<std::int32_t>();
+        auto const id = r.read<std::uint64_t>();
+        auto const weight = r.read<std::uint64_t>();
+        if (weight == 0)
+            return {};
+        if (home < 0 || home >= detail::current_size())
+            r.fail(std::to_string(home), "a rank of this job", typeid(remote<T>));
+        return remote<T>(home, id, weight);
+    }
+
+private:
+    static void put(archive_writer& w, remote<T> const& v, std::uint64_t weight)
+    {
+        w.write(static_cast<std::int32_t>(v ? v.reference_->home() : -1));
+        w.write(v.id());
+        w.write(weight);
+    }
+};
+
+namespace detail {
+
+/// Constructs a T at the callee.
+template <class T, class... A>
+struct create_action {
+    using parameters = type_list<A...>;
+    using result = remote<T>;
+    static constexpr bool is_small = false;
+    static void run(invocation& in)
+    {
+        decode_and_run(parameters{}, in, [](A&&... arguments) { return remote<T>::adopt(std::make_shared<T>(std::move(arguments)...)); });
+    }
+    static void const* identity() { return reinterpret_cast<void const*>(&run); }
+};
+
+/// Calls a member function. The object's id goes before the arguments.
+template <auto M, class T>
+struct member_action {
+    using target = detail::target<M>;
+    using signature = member_signature<std::remove_cv_t<decltype(target::function)>>;
+    static constexpr bool is_small = target::is_small;
+    template <class List>
+    struct with_id;
+    template <class... P>
+    struct with_id<type_list<P...>> {
+        using type = type_list<object_id, P...>;
+        static void run(invocation& in)
+        {
+            decode_and_run(type{}, in, [](object_id id, auto&&... arguments) -> decltype(auto) {
+                return in_place(std::static_pointer_cast<T>(find_object(id, type_hash<T>(), typeid(T).name())),
+                                std::forward<decltype(arguments)>(arguments)...);
+            });
+        }
+    };
+    using parameters = typename with_id<typename signature::parameters>::type;
+    using result = result_type<typename signature::result>;
+    /// The pin keeps the object while the function runs.
+    template <class... A>
+    static auto in_place(std::shared_ptr<T> pin, A&&... arguments) -> result
+    {
+        if constexpr (is_future<wire_type<typename signature::result>>::value)
+            return ((*pin).*target::function)(std::forward<A>(arguments)...).get();
+        else
+            return ((*pin).*target::function)(std::forward<A>(arguments)...);
+    }
+    static void run(invocation& in)
+    {
+        check_result<typename signature::result>();
+        with_id<typename signature::parameters>::run(in);
+    }
+    static void const* identity() { return reinterpret_cast<void const*>(&run); }
+};
+
+/// What an argument of create travels as: text is a string.
+template <class A>
+using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char const*> || std::is_same_v<std::decay_t<A>, char*>, std::string, std::decay_t<A>>;
+
+[[noreturn]] void throw_empty_handle();
+
+} // namespace detail
+
+/// Makes a T(args...) at a process; the arguments travel by value.
+template <class T, class... Args>
+[[nodiscard]] call<remote<T>> create(locality at, Args&&... args)
+{
+    static_assert(std::is_constructible_v<T, detail::created_from<Args>...>, "towline::create<T>: T cannot be constructed from these arguments");
+    return detail::begin_call<detail::create_action<T, detail::created_from<Args>...>>(at.rank(), std::forward<Args>(args)...);
+}
+
+/// Calls a member function of the object, at its home. Calls may run at the same time there, on several workers.
+template <auto Member, class T, class... Args>
+    requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
+auto async(remote<T> const& object, Args&&... args)
+{
+    static_assert(std::derived_from<T, typename detail::member_action<Member, T>::signature::object>,
+                  "towline: the member function belongs to another class than the remote object's");
+    if (!object)
+        detail::throw_empty_handle();
+    return detail::begin_call<detail::member_action<Member, T>>(object.where().rank(), object.id(), std::forward<Args>(args)...);
+}
+template <auto Member, class T, class... Args>
+    requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
+void post(remote<T> const& object, Args&&... args)
+{
+    if (!object)
+        detail::throw_empty_handle();
+    detail::check_call<detail::member_action<Member, T>, detail::object_id, Args...>();
+    detail::dispatch<detail::member_action<Member, T>>(object.where().rank(), {}, object.id(), std::forward<Args>(args)...);
+}
+
+} // namespace towline

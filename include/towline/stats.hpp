@@ -1,0 +1,34 @@
+#pragma once
+// What this process did so far: the numbers behind `towline run --stats`.
+
+#include <cstdint>
+
+namespace towline {
+
+/// Totals since the process joined; bytes unless said. Take two and subtract.
+struct statistics {
+    std::uint64_t calls_sent = 0;     ///< remote calls and posts begun (number)
+    std::uint64_t calls_handled = 0;  ///< run for others, or for itself (number)
+    std::uint64_t messages_sent = 0;  ///< (number)
+    std::uint64_t bytes_inline = 0;   ///< small payloads inside messages
+    std::uint64_t bytes_handed_over = 0;
+    std::uint64_t bytes_copied_once = 0;
+    std::uint64_t bytes_copied_twice = 0;
+    std::uint64_t bytes_wire = 0;
+    std::uint64_t handed_over = 0;    ///< blocks (number), and so on
+    std::uint64_t copied_once = 0;
+    std::uint64_t copied_twice = 0;
+    std::uint64_t wire = 0;
+    std::uint64_t bytes_cma = 0;      ///< of copied once: by cross-memory attach
+    std::uint64_t bytes_staged = 0;   ///< through an arena block of the sender
+    std::uint64_t bytes_mapped = 0;   ///< straight from the sender's arena
+    std::uint64_t sleeps = 0;         ///< times a thread went to sleep while waiting (number)
+
+    /// Of everything, what happened since `before`.
+    [[nodiscard]] statistics since(statistics const& before) const noexcept;
+};
+
+/// This process's totals. Counts of other threads that are at work may lag.
+[[nodiscard]] statistics stats();
+
+} // namespace towline

@@ -1,0 +1,206 @@
+#pragma once
+// Many futures at once: when_all, when_any.
+
+#include <towline/future.hpp>
+
+#include <cstddef>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+namespace towline {
+
+namespace detail {
+
+/// Counts states down; notified inline by each, holds one reference to the result's producer end.
+class countdown {
+public:
+    explicit countdown(std::size_t n) : left_(n) {}
+    virtual ~countdown() = default;
+    void arrive() noexcept
+    {
+        if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            finish();
+    }
+
+protected:
+    virtual void finish() noexcept = 0;
+
+private:
+    std::atomic<std::size_t> left_;
+};
+
+struct countdown_waiter : waiter {
+    countdown* owner = nullptr;
+    void watch(countdown& c, state_base const& s) noexcept
+    {
+        owner = &c;
+        notify = [](waiter* w) noexcept { static_cast<countdown_waiter*>(w)->owner->arrive(); };
+        if (!s.add(*this))
+            c.arrive();
+    }
+};
+
+template <class T>
+using void_to_monostate = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+template <class T>
+void_to_monostate<T> take_value(state<T>& s)
+{
+    if constexpr (std::is_void_v<T>) {
+        s.take();
+        return {};
+    } else
+        return s.take();
+}
+
+template <class T>
+class all_of_range final : public state<std::conditional_t<std::is_void_v<T>, void, std::vector<void_to_monostate<T>>>>, private countdown {
+public:
+    explicit all_of_range(std::vector<future<T>>& futures)
+        : state<std::conditional_t<std::is_void_v<T>, void, std::vector<void_to_monostate<T>>>>(2), countdown(futures.size() + 1),
+          waiters_(futures.size())
+    {
+        states_.reserve(futures.size());
+        for (future<T>& f : futures)
+            states_.push_back(access::detach(f));
+    }
+    void start() noexcept
+    {
+        for (std::size_t i = 0; i < states_.size(); ++i)
+            waiters_[i].watch(*this, *states_[i].get());
+        arrive();
+    }
+
+private:
+    void finish() noexcept override
+    {
+        set_from_call(*this, [this] {
+            if constexpr (std::is_void_v<T>) {
+                for (auto& s : states_)
+                    s->take();
+            } else {
+                std::vector<T> values;
+                values.reserve(states_.size());
+                for (auto& s : states_)
+                    values.push_back(s->take());
+                return values;
+            }
+        });
+        this->release();
+    }
+    std::vector<state_ref<state<T>>> states_;
+    std::vector<countdown_waiter> waiters_;
+};
+
+template <class... T>
+class all_of final : public state<std::tuple<void_to_monostate<T>...>>, private countdown {
+public:
+    explicit all_of(future<T>&... futures)
+        : state<std::tuple<void_to_monostate<T>...>>(2), countdown(sizeof...(T) + 1), states_(access::detach(futures)...)
+    {
+    }
+    void start() noexcept
+    {
+        std::apply([this](auto&... s) {
+            std::size_t i = 0;
+            (waiters_[i++].watch(*this, *s.get()), ...);
+        }, states_);
+        arrive();
+    }
+
+private:
+    void finish() noexcept override
+    {
+        set_from_call(*this, [this] {
+            return std::apply([](auto&... s) { return std::tuple<void_to_monostate<T>...>{take_value(*s.get())...}; }, states_);
+        });
+        this->release();
+    }
+    std::tuple<state_ref<state<T>>...> states_;
+    countdown_waiter waiters_[sizeof...(T) + 1];
+};
+
+/// The first of several states; stays until the last one let go of its waiter.
+template <class T>
+class any_of final : public state<std::size_t> {
+    struct entry : waiter {
+        any_of* owner = nullptr;
+    };
+
+public:
+    explicit any_of(std::vector<future<T>> const& futures) : state<std::size_t>(1), entries_(futures.size()) {}
+    void start(std::vector<future<T>> const& futures) noexcept
+    {
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            entries_[i].owner = this;
+            entries_[i].notify = [](waiter* w) noexcept {
+                any_of* const a = static_cast<entry*>(w)->owner;
+                a->won(static_cast<std::size_t>(static_cast<entry*>(w) - a->entries_.data()));
+                a->release();
+            };
+            retain();
+            if (!access::of(futures[i]).add(entries_[i])) {
+                won(i);
+                release();
+                return;
+            }
+        }
+    }
+
+private:
+    void won(std::size_t i) noexcept
+    {
+        if (!decided_.exchange(true, std::memory_order_acq_rel))
+            set_value(i);
+    }
+    std::vector<entry> entries_;
+    std::atomic<bool> decided_{false};
+};
+
+} // namespace detail
+
+/// Ready when every future is: their values in order (void: future<void>). If some failed, the first by position is thrown, after all ended.
+template <class T>
+[[nodiscard]] auto when_all(std::vector<future<T>> futures)
+{
+    for (auto const& f : futures)
+        static_cast<void>(detail::access::of(f));
+    auto* all = new detail::all_of_range<T>(futures);
+    using result = std::conditional_t<std::is_void_v<T>, void, std::vector<detail::void_to_monostate<T>>>;
+    detail::state_ref<detail::state<result>> mine(all);
+    all->start();
+    return detail::access::make(std::move(mine));
+}
+
+/// The same for futures of different types: a tuple of values (void: std::monostate).
+template <class... Futures>
+    requires(sizeof...(Futures) > 0 && (!std::is_lvalue_reference_v<Futures> && ...))
+[[nodiscard]] auto when_all(Futures&&... futures)
+{
+    return [](auto&... f) {
+        (static_cast<void>(detail::access::of(f)), ...);
+        return [&]<class... T>(future<T>&... g) {
+            auto* all = new detail::all_of<T...>(g...);
+            detail::state_ref<detail::state<std::tuple<detail::void_to_monostate<T>...>>> mine(all);
+            all->start();
+            return detail::access::make(std::move(mine));
+        }(f...);
+    }(futures...);
+}
+
+/// Ready when one of the futures is: its index. The futures stay with the caller. Throws usage_error for an empty vector.
+template <class T>
+[[nodiscard]] future<std::size_t> when_any(std::vector<future<T>> const& futures)
+{
+    if (futures.empty())
+        throw usage_error("towline::when_any of no futures would wait for ever");
+    for (auto const& f : futures)
+        static_cast<void>(detail::access::of(f));
+    auto* any = new detail::any_of<T>(futures);
+    future<std::size_t> result = detail::access::make<std::size_t>(any);
+    any->start(futures);
+    any->release();
+    return result;
+}
+
+} // namespace towline

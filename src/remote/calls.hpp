@@ -1,0 +1,81 @@
+#pragma once
+// Calls that wait for their reply: a slab of slots, each named on the wire by its number and a generation that changes with every use,
+// so that a late, repeated or made-up reply finds nothing.
+
+#include <towline/detail/runtime_api.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace towline::remoting {
+
+using detail::action_entry;
+using detail::complete_function;
+using detail::state_base;
+
+struct call_id {
+    std::uint32_t slot = 0;
+    std::uint32_t generation = 0;  ///< odd while in use; 0 means: no reply wanted
+};
+
+/// What a slot holds; with it goes the producer's reference to the state.
+struct pending_call {
+    state_base* state = nullptr;
+    complete_function complete = nullptr;
+    action_entry const* action = nullptr;
+};
+
+/// Thread-safe; acquiring and taking are one compare-and-swap each.
+class call_table {
+public:
+    static constexpr std::uint32_t chunk_slots = 1024, max_chunks = 4096;
+
+    call_table();
+    ~call_table();
+
+    /// Throws limit_error when 4 million calls are outstanding.
+    call_id acquire(pending_call const&, std::uint32_t peer);
+    /// Frees the slot and returns what it held, if the id is one that was given out, for that peer, and nobody else took it.
+    std::optional<pending_call> take(call_id, std::uint32_t peer) noexcept;
+    /// Takes every call to the peer.
+    template <class F>
+    void take_all(std::uint32_t peer, F&& each)
+    {
+        for (std::uint32_t c = 0, n = chunks_made_.load(std::memory_order_acquire); c < n; ++c)
+            for (std::uint32_t i = 0; i < chunk_slots; ++i) {
+                slot& s = chunks_[c].load(std::memory_order_acquire)->slots[i];
+                call_id const id{c * chunk_slots + i, s.generation.load(std::memory_order_acquire)};
+                if ((id.generation & 1) != 0 && s.peer.load(std::memory_order_relaxed) == peer)
+                    if (auto call = take(id, peer))
+                        each(*call);
+            }
+    }
+    [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
+
+private:
+    struct slot {
+        std::atomic<std::uint32_t> generation{0};
+        std::atomic<std::uint32_t> peer{0};
+        std::atomic<std::uint32_t> next_free{0};
+        pending_call call;
+    };
+    struct chunk {
+        std::array<slot, chunk_slots> slots;
+    };
+    slot& at(std::uint32_t i) noexcept { return chunks_[i / chunk_slots].load(std::memory_order_acquire)->slots[i % chunk_slots]; }
+    std::uint32_t pop();
+    void push(std::uint32_t first, std::uint32_t last) noexcept;
+    void grow();
+
+    std::atomic<std::uint64_t> free_;  ///< number of a slot + 1, and in the upper half a count against ABA
+    std::atomic<std::uint64_t> outstanding_{0};
+    std::atomic<std::uint32_t> chunks_made_{0};
+    std::mutex growing_;
+    std::unique_ptr<std::atomic<chunk*>[]> chunks_;
+};
+
+} // namespace towline::remoting

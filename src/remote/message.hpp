@@ -1,0 +1,67 @@
+#pragma once
+// Arrived messages as the decoding templates see them.
+
+#include "remote/runtime.hpp"
+
+#include <towline/archive_chunk.hpp>
+
+namespace towline::remoting {
+
+/// Blocks `first` to `first + count` of a message.
+class message_source final : public chunk_source {
+public:
+    message_source() = default;
+    message_source(engine::incoming& m, std::size_t first, std::size_t count, bool may_take = true) noexcept
+        : message_(&m), first_(first), count_(count), may_take_(may_take)
+    {
+    }
+    [[nodiscard]] std::size_t count() const override { return count_; }
+    [[nodiscard]] std::uint64_t size(std::size_t i) const override { return message_->block_size(first_ + i); }
+    [[nodiscard]] void const* view(std::size_t i) override { return message_->view(first_ + i); }
+    [[nodiscard]] void* take(std::size_t i) override { return may_take_ ? message_->take(first_ + i) : nullptr; }
+    void fetch(std::size_t i, void* destination) override { message_->fetch(first_ + i, destination); }
+
+private:
+    engine::incoming* message_ = nullptr;
+    std::size_t first_ = 0;
+    std::size_t count_ = 0;
+    bool may_take_ = true;
+};
+
+/// Suspends the caller until all fetches of the message have ended. Throws peer_error if the sender died first.
+void wait_for_blocks(runtime&, engine::incoming&);
+
+/// Type and text of the exception being handled, and how it travels: `running` if the called function threw it.
+struct caught {
+    wire::status outcome;
+    int where;
+    std::string type, text;
+};
+[[nodiscard]] caught describe_current_exception(runtime&, bool running);
+/// The bytes of an error, without a footer.
+[[nodiscard]] std::vector<std::byte> encode_error(int where, std::string_view type, std::string_view text);
+/// The exception that an error reply stands for. `bytes` are what a peer sent: anything.
+[[nodiscard]] std::exception_ptr decode_error(runtime&, wire::status, std::span<std::byte const> bytes, int source, char const* action);
+
+/// A reply with its message.
+class reply_message final : public detail::message_view {
+public:
+    reply_message(runtime& r, engine::incoming& m, std::size_t footer_bytes, bool is_packed) noexcept : runtime_(r), message(m), source_(m, 0, m.blocks())
+    {
+        bytes = m.head().first(m.head().size() - footer_bytes);
+        packed = is_packed;
+        chunks = &source_;
+    }
+    void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message); }
+
+private:
+    runtime& runtime_;
+
+public:
+    engine::incoming& message;
+
+private:
+    message_source source_;
+};
+
+} // namespace towline::remoting

@@ -1,0 +1,76 @@
+// The caller's side: a reply arrives and completes its call.
+
+#include "remote/message.hpp"
+
+#include <cstring>
+
+namespace towline::remoting {
+namespace {
+
+void complete(pending_call const& call, detail::message_view& m) noexcept
+{
+    try {
+        call.complete(*call.state, m);
+    } catch (...) {
+        call.state->set_error(std::current_exception());
+    }
+    call.state->release();
+}
+
+/// A reply whose blocks have to be copied: that is a worker's business.
+class reply_task final : public task, public detail::pooled {
+public:
+    reply_task(runtime& r, engine::incoming&& m, pending_call const& call, bool packed)
+        : runtime_(r), message_(std::move(m)), call_(call), packed_(packed)
+    {
+        task::run = [](task* t) noexcept {
+            auto* const self = static_cast<reply_task*>(t);
+            {
+                reply_message view(self->runtime_, self->message_, sizeof(wire::reply_footer), self->packed_);
+                complete(self->call_, view);
+            }
+            delete self;
+        };
+    }
+
+private:
+    runtime& runtime_;
+    engine::incoming message_;
+    pending_call call_;
+    bool packed_;
+};
+
+bool in_reach(engine::incoming& m)
+{
+    for (std::size_t i = 0; i < m.blocks(); ++i)
+        if (m.view(i) == nullptr)
+            return false;
+    return true;
+}
+
+} // namespace
+
+void runtime::on_reply(engine::incoming& m)
+{
+    auto const f = wire::tail<wire::reply_footer>(m.head());
+    auto const call = f ? calls_.take({f->slot, f->generation}, m.source()) : std::nullopt;
+    if (!call) {
+        ++hostile_;
+        return;
+    }
+    if (f->outcome != wire::status::ok) {
+        call->state->set_error(decode_error(*this, f->outcome, m.head().first(m.head().size() - sizeof *f), static_cast<int>(m.source()),
+                                            call->action != nullptr ? call->action->name : "a call"));
+        call->state->release();
+        return;
+    }
+    bool const packed = (f->flags & wire::packed) != 0;
+    if (m.blocks() == 0 || !active() || ((f->flags & wire::all_given) != 0 && in_reach(m))) {
+        reply_message view(*this, m, sizeof *f, packed);
+        return complete(*call, view);
+    }
+    m.keep();
+    pool().push(*new reply_task(*this, std::move(m), *call, packed));
+}
+
+} // namespace towline::remoting

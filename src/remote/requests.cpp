@@ -1,0 +1,141 @@
+// The callee's side: a request arrives, runs inline or as a task, and is answered.
+
+#include "remote/message.hpp"
+#include "remote/requests.hpp"
+
+#include "base/log.hpp"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace towline::remoting {
+
+incoming_call::incoming_call(runtime& r, engine::incoming& m, wire::request_footer const& f) noexcept
+    : runtime_(r), message_(m), id_{f.slot, f.generation}, source_(m, 0, m.blocks())
+{
+    bytes = m.head().first(m.head().size() - sizeof f);
+    packed = (f.flags & wire::packed) != 0;
+    chunks = &source_;
+    source = static_cast<int>(m.source());
+}
+
+void incoming_call::wait_for_blocks()
+{
+    remoting::wait_for_blocks(runtime_, message_);
+}
+
+void incoming_call::reply_packed(void const* data, std::size_t size)
+{
+    replied_ = true;
+    if (id_.generation == 0)
+        return;
+    std::byte buffer[detail::max_packed + sizeof(wire::reply_footer)];
+    std::memcpy(buffer, data != nullptr ? data : buffer, size);
+    wire::reply_footer const f{id_.slot, id_.generation, wire::status::ok, wire::packed, 0};
+    std::memcpy(buffer + size, &f, sizeof f);
+    runtime_.send_bytes(source, wire::reply, {buffer, size + sizeof f});
+}
+
+void incoming_call::reply(detail::parcel& p)
+{
+    replied_ = true;
+    if (id_.generation == 0)
+        return;
+    bool given = true;
+    for (chunk const& c : p.writer().chunks())
+        given = given && c.kind == chunk_kind::rma_given;
+    wire::reply_footer const f{id_.slot, id_.generation, wire::status::ok, static_cast<std::uint16_t>(given ? wire::all_given : 0), 0};
+    static_cast<void>(runtime_.send_parcel(source, wire::reply, p, wire::bytes_of(f)));
+}
+
+void incoming_call::run(action_entry const& e) noexcept
+{
+    try {
+        e.run(*this);
+    } catch (...) {
+        if (replied_)
+            return;  // the answer itself could not be sent: the caller died, and was told by its own runtime
+        try {
+            caught const c = describe_current_exception(runtime_, running);
+            if (id_.generation == 0)
+                base::log(base::log_level::warning, "a posted {} from rank {} failed with {}: {}", e.name, source, c.type, c.text);
+            else
+                runtime_.reply_error(source, id_, c.outcome, c.where, c.type, c.text);
+        } catch (...) {
+            runtime_.reply_error(source, id_, wire::status::limit, runtime_.rank(), "", "not enough memory to describe an exception");
+        }
+    }
+}
+
+void runtime::reply_error(int rank, call_id id, wire::status status, int where, std::string_view type, std::string_view text) noexcept
+{
+    if (id.generation == 0)
+        return;
+    try {
+        std::vector<std::byte> bytes = encode_error(where, type, text);
+        wire::reply_footer const f{id.slot, id.generation, status, 0, 0};
+        std::span<std::byte const> const tail = wire::bytes_of(f);
+        bytes.insert(bytes.end(), tail.begin(), tail.end());
+        send_bytes(rank, wire::reply, bytes);
+    } catch (std::exception const& e) {
+        if (alive(rank))
+            base::log(base::log_level::error, "an error could not be reported to rank {}: {}", rank, e.what());
+    }
+}
+
+namespace {
+
+/// A call on its way to a worker, with its message.
+class call_task final : public task, public detail::pooled {
+public:
+    call_task(runtime& r, engine::incoming&& m, wire::request_footer const& f, action_entry const& e)
+        : runtime_(r), message_(std::move(m)), footer_(f), entry_(e)
+    {
+        task::run = [](task* t) noexcept {
+            auto* const self = static_cast<call_task*>(t);
+            self->call();
+            delete self;
+        };
+    }
+
+private:
+    void call() noexcept
+    {
+        if (fiber* const f = fiber::current())
+            f->rename(entry_.name);
+        incoming_call c(runtime_, message_, footer_);
+        if (workers::out_of_stacks())
+            return runtime_.reply_error(c.source, {footer_.slot, footer_.generation}, wire::status::limit, runtime_.rank(), "",
+                                        "no stack for another handler: too many calls are waiting inside handlers (see vm.max_map_count, TOWLINE_STACK)");
+        c.run(entry_);
+    }
+    runtime& runtime_;
+    engine::incoming message_;
+    wire::request_footer footer_;
+    action_entry const& entry_;
+};
+
+} // namespace
+
+void runtime::on_request(engine::incoming& m)
+{
+    int const source = static_cast<int>(m.source());
+    auto const f = wire::tail<wire::request_footer>(m.head());
+    if (!f || !active()) {
+        ++hostile_;
+        return;
+    }
+    handled(source);
+    if (f->action >= actions().size())
+        return reply_error(source, {f->slot, f->generation}, wire::status::unknown_action, rank(), "",
+                           fmt::format("there is no function {} in this rank's table of {}", f->action, actions().size()));
+    action_entry const& e = actions()[f->action];
+    if (e.small && m.blocks() == 0) {
+        incoming_call c(*this, m, *f);
+        return c.run(e);
+    }
+    m.keep();
+    pool().push(*new call_task(*this, std::move(m), *f, e));
+}
+
+} // namespace towline::remoting

@@ -1,0 +1,307 @@
+#include "remote/runtime.hpp"
+
+#include "base/log.hpp"
+#include "job/control.hpp"
+
+#include <towline/error.hpp>
+#include <towline/remote_error.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace towline::remoting {
+namespace {
+
+std::atomic<runtime*> process_runtime{nullptr};
+std::atomic<int> scopes{0};  // threads have a runtime of their own only in tests
+thread_local runtime* thread_runtime = nullptr;
+
+[[gnu::noinline]] runtime*& thread_slot() noexcept
+{
+    asm volatile("");
+    return thread_runtime;
+}
+
+} // namespace
+
+runtime* runtime::current_or_null() noexcept
+{
+    if (scopes.load(std::memory_order_relaxed) != 0)
+        if (runtime* const r = thread_slot())
+            return r;
+    return process_runtime.load(std::memory_order_acquire);
+}
+
+runtime& runtime::current()
+{
+    if (runtime* const r = current_or_null())
+        return *r;
+    throw usage_error("remote calls need a towline::world: make one in main, and call from nowhere after its end");
+}
+
+void runtime::set_process(runtime* r) noexcept
+{
+    process_runtime.store(r, std::memory_order_release);
+}
+
+void runtime::adopt_thread(runtime* r) noexcept
+{
+    thread_slot() = r;
+}
+
+runtime::scope::scope(runtime* r) noexcept : before_(thread_slot())
+{
+    scopes.fetch_add(1, std::memory_order_relaxed);
+    thread_slot() = r;
+}
+
+runtime::scope::~scope()
+{
+    thread_slot() = before_;
+    scopes.fetch_sub(1, std::memory_order_relaxed);
+}
+
+runtime::runtime(engine::engine& e, action_table const* actions)
+    : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(std::make_unique<peer_info[]>(e.size())), reports_(e.size())
+{
+    // A handler of this runtime acts for it, whichever thread polls.
+    auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
+        ids_[id] = engine_.add_handler([](void* self, engine::engine&, engine::incoming& m) {
+            auto* const r = static_cast<runtime*>(self);
+            if (scopes.load(std::memory_order_relaxed) == 0) [[likely]]
+                return (r->*Handler)(m);
+            scope const mine(r);
+            (r->*Handler)(m);
+        }, this);
+    };
+    install.operator()<&runtime::on_request>(wire::request);
+    install.operator()<&runtime::on_reply>(wire::reply);
+    install.operator()<&runtime::on_tree>(wire::tree_request);
+    install.operator()<&runtime::on_control>(wire::control);
+    engine_.on_death([](void* self, engine::peer p) {
+        auto* const r = static_cast<runtime*>(self);
+        scope const mine(r);
+        r->on_death(static_cast<int>(p), false);
+    }, this);
+}
+
+runtime::~runtime()
+{
+    stop_workers();
+    scope const mine(this);
+    objects_.clear();
+}
+
+void runtime::check_rank(int rank) const
+{
+    if (rank < 0 || rank >= size())
+        throw usage_error(fmt::format("there is no rank {} in a world of {} (0 to {})", rank, size(), size() - 1));
+    if (!active())
+        throw usage_error("the world has ended: no calls after serve returned or its destructor began");
+}
+
+void runtime::check_callable(int rank) const
+{
+    peer_info const& p = peers_[static_cast<std::size_t>(rank)];
+    if (!p.version_fits)
+        throw version_error(fmt::format("rank {} speaks version {} of remote calls, this rank version {}: link both programs with the same towline", rank,
+                                        p.version, wire::format_version));
+    if (!p.alive.load(std::memory_order_acquire))
+        std::rethrow_exception(death(rank, nullptr));
+}
+
+std::exception_ptr runtime::death(int rank, char const* doing) const
+{
+    bool const left = peers_[static_cast<std::size_t>(rank)].left.load(std::memory_order_acquire);
+    std::string const how = left ? "left its world because of an exception"
+                                 : "died" + (setup_.describe_death != nullptr ? " (" + setup_.describe_death(rank) + ")" : std::string());
+    return std::make_exception_ptr(peer_error(doing != nullptr ? fmt::format("rank {} {} before it answered {}", rank, how, doing)
+                                                               : fmt::format("rank {} {}", rank, how), rank));
+}
+
+std::uint32_t runtime::index_at(action_entry const& entry, int rank) const
+{
+    peer_info const& p = peers_[static_cast<std::size_t>(rank)];
+    if (entry.index == action_entry::none)
+        throw usage_error(fmt::format("{} belongs to a library that was loaded after the world began; load it before", readable_name(entry.mangled)));
+    if (!p.translation) [[likely]]
+        return entry.index;
+    std::uint32_t const theirs = (*p.translation)[entry.index];
+    if (theirs == action_entry::none)
+        throw unknown_action_error(fmt::format("rank {} runs another program, which has no {}", rank, entry.name));
+    return theirs;
+}
+
+void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> head, std::span<engine::block const> blocks, engine::completion sent)
+{
+    if (head.size() <= 40 && blocks.empty())
+        return engine_.send_small(static_cast<engine::peer>(rank), ids_[h], head);
+    engine::outgoing out;
+    out.to = static_cast<engine::peer>(rank);
+    out.handler = ids_[h];
+    out.head = head;
+    out.blocks = blocks;
+    out.sent = sent;
+    engine_.send(out);
+}
+
+namespace {
+
+/// What a failed send does to its call: the state gets the error, or a post throws it.
+template <class Send>
+auto with_reply(call_table& calls, detail::reply_to to, action_entry const& entry, int rank, Send&& send)
+{
+    call_id id;
+    if (to.state != nullptr)
+        id = calls.acquire({to.state, to.complete, &entry}, static_cast<std::uint32_t>(rank));
+    try {
+        return send(id);
+    } catch (...) {
+        if (to.state == nullptr)
+            throw;
+        if (auto const call = calls.take(id, static_cast<std::uint32_t>(rank))) {
+            call->state->set_error(std::current_exception());
+            call->state->release();
+        }
+        return decltype(send(id))();
+    }
+}
+
+} // namespace
+
+void runtime::send_packed(action_entry const& entry, int rank, detail::reply_to to, std::byte* arguments, std::size_t size)
+{
+    check_rank(rank);
+    with_reply(calls_, to, entry, rank, [&](call_id id) {
+        check_callable(rank);
+        wire::request_footer const footer{index_at(entry, rank), id.slot, id.generation, wire::packed, 0};
+        std::memcpy(arguments + size, &footer, sizeof footer);
+        count_sent(rank);
+        try {
+            send_bytes(rank, wire::request, {arguments, size + sizeof footer});
+        } catch (...) {
+            count_unsent(rank);
+            throw;
+        }
+    });
+}
+
+detail::state_ref<detail::state<void>> runtime::send_parcel(action_entry const& entry, int rank, detail::reply_to to, detail::parcel& p)
+{
+    check_rank(rank);
+    return with_reply(calls_, to, entry, rank, [&](call_id id) {
+        check_callable(rank);
+        wire::request_footer const footer{index_at(entry, rank), id.slot, id.generation, 0, 0};
+        count_sent(rank);
+        try {
+            return send_parcel(rank, wire::request, p, wire::bytes_of(footer));
+        } catch (...) {
+            count_unsent(rank);
+            throw;
+        }
+    });
+}
+
+namespace {
+
+/// Lives until the engine says that nothing of a message is lent any more.
+struct sending final : detail::state<void> {
+    explicit sending(detail::held* objects) : state<void>(2), held(objects) {}
+    ~sending() override { free_held(); }
+    void free_held() noexcept
+    {
+        while (held != nullptr)
+            delete std::exchange(held, held->next);
+    }
+    static void on_sent(void* self, bool) noexcept
+    {
+        auto* const s = static_cast<sending*>(self);
+        s->free_held();
+        s->complete();
+        s->release();
+    }
+    detail::held* held;
+};
+
+} // namespace
+
+detail::state_ref<detail::state<void>> runtime::send_parcel(int rank, wire::handler h, detail::parcel& p, std::span<std::byte const> footer)
+{
+    std::span<std::byte> const head = p.close(footer.size());
+    std::memcpy(head.data() + head.size() - footer.size(), footer.data(), footer.size());
+    std::span<chunk const> const chunks = p.writer().chunks();
+    if (chunks.empty()) {
+        send_bytes(rank, h, head);
+        return {};
+    }
+    std::array<engine::block, 8> few;
+    std::vector<engine::block> many(chunks.size() > few.size() ? chunks.size() : 0);
+    std::span<engine::block> const blocks = many.empty() ? std::span(few).first(chunks.size()) : std::span(many);
+    bool lent = false;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+        auto const how = chunks[i].kind == chunk_kind::rma_given ? engine::lending::give : p.captured(i) ? engine::lending::copy : engine::lending::lend;
+        lent = lent || how == engine::lending::lend;
+        blocks[i] = {chunks[i].data, chunks[i].size, how, chunks[i].viewed};
+    }
+    p.given_away();  // also when sending fails
+    if (!lent) {
+        send_bytes(rank, h, head, blocks);
+        return {};
+    }
+    detail::state_ref<sending> s(new sending(p.release_held()));
+    engine::completion const sent{[](void* c, bool ok) { sending::on_sent(c, ok); }, s.get()};
+    try {
+        send_bytes(rank, h, head, blocks, sent);
+    } catch (...) {
+        s->release();  // the engine's reference
+        throw;
+    }
+    return s;
+}
+
+void runtime::check_may_wait(char const* what) const
+{
+    if (engine_.in_handler())
+        throw usage_error(fmt::format("waiting for {} inside a function that runs on the polling thread: remove its mark towline::small (or as_small), "
+                                      "so that it runs on a worker, where it may wait", what));
+}
+
+void runtime::flush_counters() noexcept
+{
+    std::scoped_lock lock(flush_mutex_);
+    std::uint64_t sent = 0, handled = 0;
+    for (int r = 0; r < size(); ++r) {
+        sent += peers_[static_cast<std::size_t>(r)].sent.load(std::memory_order_relaxed);
+        handled += peers_[static_cast<std::size_t>(r)].handled.load(std::memory_order_relaxed);
+    }
+    if (!setup_.counters.empty()) {
+        setup_.counters[static_cast<std::size_t>(job::counter::calls_sent)].fetch_add(sent - flushed_sent_, std::memory_order_relaxed);
+        setup_.counters[static_cast<std::size_t>(job::counter::calls_handled)].fetch_add(handled - flushed_handled_, std::memory_order_relaxed);
+    }
+    flushed_sent_ = sent;
+    flushed_handled_ = handled;
+}
+
+} // namespace towline::remoting
+
+namespace towline::detail {
+
+void send_packed(action_entry const& entry, int rank, reply_to to, std::byte* arguments, std::size_t size)
+{
+    remoting::runtime::current().send_packed(entry, rank, to, arguments, size);
+}
+state_ref<state<void>> send_parcel(action_entry const& entry, int rank, reply_to to, parcel& p)
+{
+    return remoting::runtime::current().send_parcel(entry, rank, to, p);
+}
+int current_rank()
+{
+    return remoting::runtime::current().rank();
+}
+int current_size()
+{
+    return remoting::runtime::current().size();
+}
+
+} // namespace towline::detail

@@ -1,0 +1,195 @@
+#pragma once
+// The remote-call face over one engine: sends calls, runs those that arrive, keeps order at the end. A process has one behind its
+// towline::world; tests make many over simulated engines and choose among them by `runtime::scope`.
+
+#include "engine/engine.hpp"
+#include "remote/calls.hpp"
+#include "remote/objects.hpp"
+#include "remote/registry.hpp"
+#include "remote/wire.hpp"
+#include "remote/workers.hpp"
+
+#include <towline/detail/runtime_api.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace towline::remoting {
+
+struct runtime_setup {
+    unsigned threads = 1;  ///< workers
+    bool oversubscribed = false;
+    /// Bytes that decoding one message may allocate.
+    std::uint64_t max_message = std::uint64_t{1} << 40;
+    /// "killed by signal 9", "exit code 3", ... ; may be null.
+    std::string (*describe_death)(int rank) = nullptr;
+    std::span<std::atomic<std::uint64_t>> counters{};  ///< indexed by job::counter
+};
+
+class runtime {
+public:
+    /// Installs the engine's handlers. No message of this layer may arrive before. `actions` null: the process's.
+    explicit runtime(engine::engine&, action_table const* actions = nullptr);
+    ~runtime();
+    runtime(runtime const&) = delete;
+    runtime& operator=(runtime const&) = delete;
+
+    /// Begins to answer.
+    void begin(runtime_setup);
+    /// Tells what the peers speak: per rank, the digest of its action table and its version of remoting::wire (0: no such peer). Blocks while
+    /// tables are exchanged with ranks whose digest differs. Every rank has begun before any rank comes here, and comes here before
+    /// any rank calls.
+    void meet(std::span<std::uint64_t const> digests, std::span<std::uint32_t const> versions);
+    /// Answers calls until every rank came here and everything sent was handled and answered; then the workers are gone and calls are usage
+    /// errors. False if a death or a goodbye made order impossible; then the own calls have ended at least.
+    bool end();
+    /// As the waiting part of `end`: true when the world ended, false if somebody asked for a stop.
+    bool serve();
+    void stop_all();
+    /// Tells everybody that this rank leaves because of an exception: their calls to it end with peer_error. Ends at once.
+    void abandon() noexcept;
+    [[nodiscard]] bool active() const noexcept { return pool_.load(std::memory_order_acquire) != nullptr; }
+    [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+
+    /// Returns when every rank called it as often. Throws peer_error if a rank died. One thread at a time.
+    void barrier();
+
+    [[nodiscard]] engine::engine& engine() noexcept { return engine_; }
+    [[nodiscard]] workers& pool() noexcept { return *pool_.load(std::memory_order_acquire); }
+    [[nodiscard]] object_table& objects() noexcept { return objects_; }
+    [[nodiscard]] int rank() const noexcept { return static_cast<int>(engine_.rank()); }
+    [[nodiscard]] int size() const noexcept { return static_cast<int>(engine_.size()); }
+    [[nodiscard]] bool alive(int rank) const { return peers_[static_cast<std::size_t>(rank)].alive.load(std::memory_order_acquire); }
+    [[nodiscard]] call_table& calls() noexcept { return calls_; }
+    [[nodiscard]] action_table const& actions() const noexcept { return actions_; }
+    [[nodiscard]] std::uint64_t max_message() const noexcept { return setup_.max_message; }
+
+    /// The runtime that calls of this thread use; throws usage_error where there is none.
+    [[nodiscard]] static runtime& current();
+    [[nodiscard]] static runtime* current_or_null() noexcept;
+    /// Makes it the process's; null: none.
+    static void set_process(runtime*) noexcept;
+    /// Makes it this thread's, for tests.
+    class scope {
+    public:
+        explicit scope(runtime*) noexcept;
+        ~scope();
+        scope(scope const&) = delete;
+        scope& operator=(scope const&) = delete;
+
+    private:
+        runtime* before_;
+    };
+
+    /// Makes it a worker thread's, for good.
+    static void adopt_thread(runtime*) noexcept;
+
+    /// Throws usage_error inside a handler that runs on the polling thread, where nothing may wait.
+    void check_may_wait(char const* what) const;
+    /// Blocks until ready(), by whatever means the caller's stack has. `ready` becomes true by handlers.
+    template <class Ready>
+    void wait_until(Ready&& ready, char const* what)
+    {
+        check_may_wait(what);
+        if (fiber* const f = fiber::current()) {
+            while (!ready())
+                f->pool->yield();
+        } else
+            engine_.wait(ready, what);
+    }
+
+    // Sending. `rank` is checked.
+    void send_packed(action_entry const&, int rank, detail::reply_to, std::byte* arguments, std::size_t size);
+    detail::state_ref<detail::state<void>> send_parcel(action_entry const&, int rank, detail::reply_to, detail::parcel&);
+    detail::state_ref<detail::state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, detail::complete_all_function,
+                                                       std::span<std::byte const> packed, detail::parcel*);
+    /// Sends a parcel with a footer; null if nothing of it is lent.
+    detail::state_ref<detail::state<void>> send_parcel(int rank, wire::handler, detail::parcel&, std::span<std::byte const> footer);
+    void send_bytes(int rank, wire::handler, std::span<std::byte const> head, std::span<engine::block const> blocks = {}, engine::completion sent = {});
+    void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
+    /// Counts a request on its way to `rank`, for the balance at the end.
+    void count_sent(int rank) noexcept { peers_[static_cast<std::size_t>(rank)].sent.fetch_add(1, std::memory_order_relaxed); }
+    void count_unsent(int rank) noexcept { peers_[static_cast<std::size_t>(rank)].sent.fetch_sub(1, std::memory_order_relaxed); }
+    void check_rank(int rank) const;
+    void check_callable(int rank) const;  ///< version
+    [[nodiscard]] std::exception_ptr death(int rank, char const* doing) const;
+    /// Brings the counters of the job up to date.
+    void flush_counters() noexcept;
+
+private:
+    struct peer_info {
+        std::atomic<std::uint64_t> sent{0};     ///< requests
+        std::atomic<std::uint64_t> handled{0};  ///< requests that arrived; written by handlers only
+        std::atomic<bool> alive{true};
+        std::atomic<bool> left{false};          ///< said goodbye
+        std::unique_ptr<std::vector<std::uint32_t>> translation;  ///< our index -> theirs; null: the same
+        std::atomic<bool> table_known{false};  ///< the peer's table arrived
+        bool version_fits = true;
+        std::uint32_t version = wire::format_version;
+    };
+    struct report {
+        std::uint32_t deaths = 0;
+        std::uint64_t round = 0, sent = 0, handled = 0;
+    };
+
+    // requests.cpp, replies.cpp, broadcast.cpp, ending.cpp
+    void on_request(engine::incoming&);
+    void on_reply(engine::incoming&);
+    void on_tree(engine::incoming&);
+    void on_control(engine::incoming&);
+    void on_table(int source, std::span<std::byte const> ids);
+    void on_death(int rank, bool goodbye);
+    void handled(int source) noexcept
+    {
+        auto& n = peers_[static_cast<std::size_t>(source)].handled;
+        n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint32_t index_at(action_entry const&, int rank) const;
+    void send_control(int rank, wire::control_message const&);
+    bool run_until_ended(bool may_stop);
+    [[nodiscard]] bool report_due() const noexcept;
+    void send_report();
+    void take_report(int rank, report const&);
+    void take_verdict(std::uint32_t deaths, std::uint64_t round, bool done);
+    [[nodiscard]] int coordinator() const noexcept;
+    void fail_calls_to(int rank);
+    void stop_workers() noexcept;
+
+    engine::engine& engine_;
+    action_table const& actions_;
+    runtime_setup setup_;
+    std::array<engine::handler_id, wire::handlers> ids_{};
+    std::unique_ptr<peer_info[]> peers_;
+    call_table calls_;
+    object_table objects_;
+    std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it
+    std::atomic<workers*> pool_{nullptr};
+
+    std::array<std::atomic<std::uint32_t>, 32> barrier_seen_{};
+    std::uint32_t barriers_ = 0;
+    std::atomic<std::uint32_t> deaths_{0};
+    std::atomic<int> last_dead_{-1};
+
+    // The end (ending.cpp). The lowest living rank coordinates and keeps the others' reports.
+    std::mutex ending_mutex_;
+    std::vector<report> reports_;
+    std::uint64_t judged_round_ = 0, judged_sent_ = 0, judged_handled_ = 0;  ///< sums of the last complete round
+    report own_{};                             ///< the last that this rank sent
+    std::atomic<std::uint64_t> wanted_round_{1};
+    std::atomic<bool> ended_{false};
+    std::atomic<std::uint32_t> stops_{0};
+    std::uint32_t stops_seen_ = 0;
+
+    std::uint64_t flushed_sent_ = 0, flushed_handled_ = 0;
+    std::mutex flush_mutex_;
+    std::uint64_t hostile_ = 0;  ///< messages that were dropped; written by handlers
+};
+
+} // namespace towline::remoting

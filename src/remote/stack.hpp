@@ -1,0 +1,28 @@
+#pragma once
+// Stacks for fibers: mapped memory with an inaccessible page below, committed by use, recycled.
+
+#include <cstddef>
+
+namespace towline::remoting {
+
+struct stack {
+    std::byte* bottom = nullptr;  ///< lowest usable byte; the guard page is below
+    std::size_t size = 0;
+    [[nodiscard]] std::byte* top() const noexcept { return bottom + size; }
+};
+
+/// Bytes of a fiber's stack: TOWLINE_STACK (KiB), 256 KiB by default (1 MiB under sanitizers).
+[[nodiscard]] std::size_t stack_size();
+
+/// Throws limit_error when the kernel refuses another mapping.
+[[nodiscard]] stack map_stack();
+void unmap_stack(stack const&) noexcept;
+
+/// Makes a running fiber's name known to the overflow report of this thread. Null when none runs.
+void set_running(stack const* s, char const* name) noexcept;
+
+/// Installs, once per process, a handler that turns a hit of a guard page into a message that names the function and the setting, and
+/// gives this thread a signal stack. Other faults go to the handler that was there before. No-op under sanitizers.
+void watch_overflow_on_this_thread();
+
+} // namespace towline::remoting

@@ -1,0 +1,97 @@
+#pragma once
+// The worker pool: threads that run tasks on fibers. A task that waits frees its thread for others; tasks nest to any depth.
+//
+// Threads sleep when there is nothing to do. While tasks are suspended, a worker without work polls the engine for a moment
+// before it sleeps: what the tasks wait for comes from there. A thread that waits and holds nothing (world::serve, the end of the world) may
+// serve tasks itself, so that a call to a waiting process costs no wake-up.
+
+#include "engine/engine.hpp"
+#include "remote/fiber.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace towline::remoting {
+
+class workers {
+public:
+    /// `engine` may be null (no polling). Zero threads: tasks run only where `run_one` is called.
+    workers(engine::engine* engine, unsigned threads, bool oversubscribed = false, void (*on_thread)(void*) = nullptr, void* context = nullptr);
+    ~workers();  ///< stops; suspended tasks are abandoned with their stacks
+    /// Joins the threads; queued tasks stay queued.
+    void stop() noexcept;
+    workers(workers const&) = delete;
+    workers& operator=(workers const&) = delete;
+
+    /// Queues a task; it stays where it is until it runs. Any thread, also inside a handler.
+    void push(task&) noexcept;
+    /// Queues a suspended fiber again; `note_suspension` came before it.
+    void resume(fiber&) noexcept;
+    void note_suspension() noexcept;
+    /// On a fiber: lets others run, then goes on.
+    void yield();
+
+    /// Runs one queued task on the calling thread; false if there was none. Not on a fiber.
+    bool run_one();
+    [[nodiscard]] bool has_work() const noexcept { return queued_.load(std::memory_order_acquire) != 0; }
+    /// Tasks queued, running or suspended.
+    [[nodiscard]] std::uint64_t unfinished() const noexcept { return unfinished_.load(std::memory_order_acquire); }
+    /// Tasks that ended, ever.
+    [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+
+    /// The calling thread will look at `has_work` itself whenever it made progress.
+    class serving {
+    public:
+        explicit serving(workers&) noexcept;
+        ~serving();
+        serving(serving const&) = delete;
+        serving& operator=(serving const&) = delete;
+
+    private:
+        workers& pool_;
+        workers* before_;
+    };
+
+    /// True while a task runs on a plain stack because no further stack could be had: it must not wait.
+    [[nodiscard]] static bool out_of_stacks() noexcept;
+
+private:
+    struct queue {
+        task* head = nullptr;
+        task* tail = nullptr;
+    };
+    void append(task&) noexcept;
+    void put(task&) noexcept;
+    task* take() noexcept;  // under mutex_
+    void execute(task&);
+    void task_ended() noexcept;
+    fiber* get_fiber();
+    void put_fiber(fiber*) noexcept;
+    void loop() noexcept;
+    bool poll_while_suspended();
+
+    engine::engine* engine_;
+    bool oversubscribed_;
+    void (*on_thread_)(void*);
+    void* on_thread_context_;
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    queue queue_;
+    fiber* free_ = nullptr;
+    unsigned free_count_ = 0;
+    unsigned sleepers_ = 0;
+    bool stop_ = false;
+    std::atomic<unsigned> servers_{0};
+    std::atomic<std::uint64_t> queued_{0};
+    std::atomic<std::uint64_t> unfinished_{0};
+    std::atomic<std::uint64_t> finished_{0};
+    std::atomic<std::uint64_t> suspended_{0};
+    std::vector<std::thread> threads_;
+};
+
+} // namespace towline::remoting
