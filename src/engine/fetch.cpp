@@ -66,7 +66,8 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
                               config.rank, s.source, std::strerror(why));
                 return attach_result::refused;
             }
-            base::log(base::log_level::warning, "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source,
+            // A peer that died is told of elsewhere.
+            base::log(why == ESRCH ? base::log_level::info : base::log_level::warning, "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source,
                       b.data, got == 0 ? "no bytes" : std::strerror(why));
             return attach_result::failed;
         }
