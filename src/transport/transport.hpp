@@ -73,7 +73,7 @@ public:
 
     /// Sends head followed by body as one message (either may be empty). Never blocks, and makes the peer's sleeper wake if there is one.
     /// Allocates at the first message to a peer, and seldom when its room grows. Throws limit_error if both together exceed max_eager,
-    /// std::bad_alloc if there is no memory to begin with.
+    /// std::bad_alloc if there is no memory to begin with, system_error if the peer's memory cannot be reached.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
 
     /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.

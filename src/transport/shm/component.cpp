@@ -248,7 +248,7 @@ private:
             losses_pending_.store(false, std::memory_order_relaxed);
         }
         for (peer p : lost)
-            lose(p, fmt::format("rank {} wrote an impossible position into the ring that leads to it", p));
+            lose(p, fmt::format("rank {} wrote what cannot be into its mailbox, or the ring that leads to it", p));
     }
 
     std::unique_ptr<environment> env_;

@@ -1,6 +1,7 @@
 #include "transport/shm/outbound.hpp"
 
 #include "base/idle.hpp"
+#include "towline/error.hpp"
 
 #include <algorithm>
 #include <new>
@@ -31,7 +32,7 @@ void outbound::guard::wait() noexcept
     }
 }
 
-bool outbound::begin(environment& env, peer to)
+bool outbound::begin(environment& env, peer to, std::size_t bytes)
 {
     if (state_ == state::closed || env.gone(to))
         return false;
@@ -41,10 +42,11 @@ bool outbound::begin(environment& env, peer to)
     fences_ = env.fences();
     if (std::uint64_t const offset = box.ring.load(std::memory_order_acquire); offset != 0)
         return resume(env, to, offset);
-    void* const memory = env.allocate(ring_bytes(first_cells));
+    std::uint32_t const capacity = capacity_for(bytes);
+    void* const memory = env.allocate(ring_bytes(capacity));
     if (memory == nullptr)
         throw std::bad_alloc();
-    writer_ = ring_writer(memory, first_cells, env.rank(), to);
+    writer_ = ring_writer(memory, capacity, env.rank(), to);
     // Release: who sees the mailbox sees the ring's head, and who sees the count sees the mailbox.
     box.ring.store(env.offset_of(memory), std::memory_order_release);
     announced(inbox).count.fetch_add(1, std::memory_order_release);
@@ -56,7 +58,13 @@ bool outbound::resume(environment& env, peer to, std::uint64_t offset)
 {
     // The mailbox names the ring where the consumer is; the last of those that this one moved to is where the predecessor was.
     for (;;) {
-        auto const [header, capacity] = attach_ring(env, env.rank(), to, offset);
+        attached_ring ring;
+        try {
+            ring = attach_ring(env, env.rank(), to, offset);
+        } catch (error const&) {
+            // somebody wrote into the mailbox; lost, as below
+        }
+        auto const [header, capacity] = ring;
         if (header == nullptr) {
             lost_ = true;
             state_ = state::closed;

@@ -11,12 +11,12 @@ namespace towline::transport::shm {
 
 class alignas(64) outbound {
 public:
-    /// As component::try_send, the sizes being checked. On `corrupt` the peer is lost: `loss` says why from then on.
+    /// As component::try_send, the sizes being checked. After `unreachable`, ask `take_loss`.
     send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
     {
         guard const lock(locked_);
         if (state_ != state::open) [[unlikely]] {
-            if (!begin(env, to))
+            if (!begin(env, to, head.size() + body.size()))
                 return send_status::unreachable;
         }
         if (writer_.write(id, head, body) != ring_writer::outcome::written) [[unlikely]] {
@@ -55,7 +55,7 @@ private:
         std::atomic<bool>& flag_;
     };
 
-    bool begin(environment&, peer to);
+    bool begin(environment&, peer to, std::size_t bytes);
     bool resume(environment&, peer to, std::uint64_t offset);
     send_status make_room(environment&, peer to, handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
     /// Replaces the ring by one of that many cells; false if there is no memory for it.

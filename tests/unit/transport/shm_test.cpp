@@ -292,6 +292,18 @@ TEST(shm, hostile_peers)
     }
 }
 
+TEST(shm, a_mailbox_that_was_tampered_with)
+{
+    plain_memory memory(2);
+    node a(memory, 0);
+    shm::box_of(memory.inbox(1), 0).ring.store(64);
+    EXPECT_EQ(a.send(1, 0), send_status::unreachable);
+    a.it->poll(1);
+    ASSERT_EQ(a.losses.size(), 1u);
+    EXPECT_EQ(a.send(1, 0), send_status::unreachable);
+    EXPECT_EQ(memory.blocks(), 0u);
+}
+
 TEST(shm, a_hostile_receiver)
 {
     plain_memory memory(2);
