@@ -61,6 +61,15 @@ def shared_things():
     return things
 
 
+class Job(subprocess.Popen):
+    """Where a test fails half-way, its job is killed rather than waited for."""
+
+    def __exit__(self, kind, value, trace):
+        if kind is not None:
+            self.kill()
+        return super().__exit__(kind, value, trace)
+
+
 class JobTest(unittest.TestCase):
     """A test that runs jobs. After each: no process with its mark, no file with our name, no new descriptor here."""
 
@@ -97,7 +106,7 @@ class JobTest(unittest.TestCase):
         popen.setdefault("stdin", subprocess.DEVNULL)
         popen.setdefault("env", self.env)
         popen.setdefault("text", True)
-        return subprocess.Popen(run_command(ranks, *command, options=options), **popen)
+        return Job(run_command(ranks, *command, options=options), **popen)
 
     def run_job(self, ranks, *command, options=(), input=None, timeout=60, **popen):
         """Runs a job to its end: (exit code, standard output, standard error, seconds)."""
