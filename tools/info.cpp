@@ -8,6 +8,7 @@
 #include "job/file.hpp"
 #include "processes.hpp"
 #include "stats.hpp"
+#include "transport/table.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
 
@@ -168,12 +169,21 @@ void towline_itself(report& out)
     out.plain("version", fmt::format("{}.{}.{}", major, minor, patch));
     auto const library = preload_library();
     bool const on = base::setting_switch("TOWLINE_HEAP", true);
-    out.either(!library.empty() && on, "malloc", library.empty() ? "absent" : library,
+    out.either(!library.empty() && on, "malloc", library.empty() ? "absent" : on ? "works" : "off",
                library.empty() ? "libtowline-malloc.so is not beside the library: big blocks of malloc stay outside the shared heap"
-               : on            ? "puts big blocks of malloc into the shared heap, under towline run"
-                               : "off by TOWLINE_HEAP");
-    out.used("self", "transport", "a rank to itself");
-    out.used("shm", "transport", "between ranks on this machine");
+               : on            ? fmt::format("big blocks of malloc lie in the shared heap under towline run, by {}", library)
+                               : "by TOWLINE_HEAP");
+    for (auto const& entry : transport::table()) {
+        std::string const name = fmt::format("transport {}", entry.name);
+        try {
+            auto const& can = entry.open()->caps();
+            out.used(name, "works",
+                     fmt::format("{}; messages of {}{}; about {:.0f} ns", entry.summary, human_bytes(can.max_eager),
+                                 can.can_map ? ", big blocks are read in place" : can.can_get ? ", big blocks are fetched" : "", can.latency_ns));
+        } catch (error const& e) {
+            out.unused(name, "refused", fmt::format("{}; {}", entry.summary, e.what()));
+        }
+    }
 }
 
 std::string text_of(std::vector<fact> const& facts)

@@ -49,7 +49,7 @@ std::string scaled(std::uint64_t value, double step, std::array<char const*, 6> 
     }
     if (unit == 0)
         return fmt::format("{}{}{}", value, *units[0] != '\0' ? " " : "", units[0]);
-    return fmt::format("{:.{}f} {}", scaled_value, scaled_value < 9.995 ? 2 : scaled_value < 99.95 ? 1 : 0, units[unit]);
+    return scaled_value < 99.95 ? fmt::format("{:.3g} {}", scaled_value, units[unit]) : fmt::format("{:.0f} {}", scaled_value, units[unit]);
 }
 
 /// Bytes and the number of blocks behind them.

@@ -504,7 +504,7 @@ class Info(JobTest):
     def test_text_and_json(self):
         text = subprocess.run([TOWLINE, "info"], capture_output=True, text=True, env=self.env, timeout=30)
         self.assertEqual((text.returncode, text.stderr), (0, ""))
-        for word in ("cores allowed", "cgroup quota", "huge pages", "membarrier", "cross-memory attach", "Yama", "XPMEM", "/dev/shm", "segment", "shm"):
+        for word in ("cores allowed", "cgroup quota", "huge pages", "membarrier", "cross-memory attach", "Yama", "XPMEM", "/dev/shm", "segment", "transport shm"):
             self.assertIn(word, text.stdout)
         self.assertLessEqual(max(map(len, text.stdout.splitlines())), 160)
         done = subprocess.run([TOWLINE, "info", "--json"], capture_output=True, text=True, env=self.env, timeout=30)
