@@ -88,7 +88,6 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     store_word(begin, word::make(word::message, lap(tail_ + jump), handler, bytes), std::memory_order_release);
     if (jump != 0) {
         // The consumer is still in front of the jump: nothing before this store can be seen.
-        stale_[0] &= ~std::uint64_t{1};
         mark_stale(at + 1, capacity_);
         store_word(at, word::make(word::skip, lap(tail_), 0, 0), std::memory_order_release);
     }

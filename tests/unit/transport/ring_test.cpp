@@ -117,10 +117,10 @@ TEST(ring, threads)
 {
     constexpr std::uint32_t messages = 30000;
     ring r(64);
-    std::jthread producer([&] {
+    std::jthread const producer([&](std::stop_token const& consumer_failed) {
         std::mt19937_64 random(5);
         std::vector<std::uint64_t> payload(21 * 8);
-        for (std::uint32_t i = 0; i < messages;) {
+        for (std::uint32_t i = 0; i < messages && !consumer_failed.stop_requested();) {
             std::uint64_t const size = 16 + (i * 7919u) % 1200;
             imitate(payload, i / 10, random);
             payload[0] = i;
