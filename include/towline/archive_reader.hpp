@@ -70,13 +70,20 @@ public:
     [[nodiscard]] std::size_t next_chunk();
     [[nodiscard]] chunk_source& source() const noexcept { return *chunks_; } ///< only where there was a chunk
     /// Books an allocation on the byte budget; throws when it is used up. Before allocating.
-    void charge(std::uint64_t count, std::size_t element_size, std::type_info const& type);
+    [[gnu::always_inline]] void charge(std::uint64_t count, std::size_t element_size, std::type_info const& type)
+    {
+        std::uint64_t bytes = 0;
+        if (__builtin_mul_overflow(count, element_size, &bytes) || bytes > budget_) [[unlikely]] {
+            fail_budget(count, element_size, type);
+        }
+        budget_ -= bytes;
+    }
     /// Throws archive_error: the value just read is not `allowed`.
     [[noreturn]] void fail(std::string const& found, char const* allowed, std::type_info const& type) const;
 
     // For codecs, which carry the cursor themselves:
 
-    [[nodiscard]] detail::in_cursor cursor() const noexcept { return {p_, end_}; }
+    [[nodiscard]] detail::in_cursor cursor() const noexcept { return {p_}; }
     void seek(detail::in_cursor c) noexcept { p_ = c.p; }
     [[gnu::always_inline]] void check_depth(detail::in_cursor c, std::uint32_t depth) const
     {
@@ -86,7 +93,7 @@ public:
     }
     [[gnu::always_inline]] void need(detail::in_cursor c, std::size_t n, std::type_info const& type) const
     {
-        if (static_cast<std::size_t>(c.end - c.p) < n) [[unlikely]] {
+        if (static_cast<std::size_t>(end_ - c.p) < n) [[unlikely]] {
             fail_truncated(c.p, n, type);
         }
     }
@@ -101,7 +108,7 @@ public:
     static constexpr std::uint64_t chunk_bit = std::uint64_t{1} << 63;
     [[nodiscard, gnu::always_inline]] counted get_count(detail::in_cursor c, std::type_info const& type) const
     {
-        if (c.p != c.end) [[likely]] {
+        if (c.p != end_) [[likely]] {
             auto const first = static_cast<std::uint8_t>(*c.p);
             if (first < detail::count_u16) [[likely]] {
                 return {c.p + 1, first};
@@ -120,7 +127,7 @@ public:
     }
     /// The next chunk in place: as the source has it, or fetched into memory of the reader.
     [[nodiscard]] void const* view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type);
-    [[nodiscard]] std::byte const* base() const noexcept { return base_; }
+    [[nodiscard]] std::byte const* end() const noexcept { return end_; }
 
     [[noreturn]] void fail_truncated(std::byte const* at, std::uint64_t needed, std::type_info const& type) const;
     [[noreturn]] void fail_length(std::byte const* at, std::uint64_t count, std::uint64_t possible, std::type_info const& type) const;
@@ -130,6 +137,7 @@ public:
 private:
     [[nodiscard]] counted get_long_count(detail::in_cursor c, std::type_info const& type) const;
     [[noreturn]] void fail_depth(detail::in_cursor c) const;
+    [[noreturn]] void fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const;
     void check_header();
 
     std::byte const* p_ = nullptr;

@@ -59,17 +59,13 @@ public:
 
     // For codecs, which carry the cursor themselves:
 
-    [[nodiscard]] detail::out_cursor cursor() const noexcept { return {p_, end_}; }
+    [[nodiscard]] detail::out_cursor cursor() const noexcept { return {p_}; }
     [[nodiscard]] std::size_t written() const noexcept { return static_cast<std::size_t>(p_ - room_.data()); }
-    void seek(detail::out_cursor c) noexcept
-    {
-        p_ = c.p;
-        end_ = c.end;
-    }
+    void seek(detail::out_cursor c) noexcept { p_ = c.p; }
     /// A cursor with room for n bytes.
     [[nodiscard, gnu::always_inline]] detail::out_cursor ensure(detail::out_cursor c, std::size_t n)
     {
-        return static_cast<std::size_t>(c.end - c.p) >= n ? c : grow(c, n);
+        return static_cast<std::size_t>(end_ - c.p) >= n ? c : grow(c, n);
     }
     [[nodiscard, gnu::always_inline]] bool makes_chunk(std::uint64_t bytes) const noexcept { return bytes >= chunk_from_; }
     [[nodiscard]] detail::out_cursor put_chunk(detail::out_cursor c, std::uint64_t count, void const* data, std::uint64_t bytes);

@@ -143,14 +143,11 @@ std::size_t archive_reader::next_chunk(std::uint64_t bytes, std::type_info const
     return i;
 }
 
-void archive_reader::charge(std::uint64_t count, std::size_t element_size, std::type_info const& type)
+void archive_reader::fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const
 {
-    if (count > budget_ / element_size) {
-        throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are left "
-                                        "(archive_limits::max_bytes)",
-                                        name_of(type), offset(), count, element_size, limits_.max_bytes, budget_));
-    }
-    budget_ -= count * element_size;
+    throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are left "
+                                    "(archive_limits::max_bytes)",
+                                    name_of(type), offset(), count, element_size, limits_.max_bytes, budget_));
 }
 
 void const* archive_reader::view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type)
@@ -170,12 +167,12 @@ void const* archive_reader::view_chunk(std::uint64_t count, std::size_t element_
 
 archive_reader::counted archive_reader::get_long_count(detail::in_cursor c, std::type_info const& type) const
 {
-    if (c.p == c.end) {
+    if (c.p == end_) {
         fail_truncated(c.p, 1, type);
     }
     auto const first = std::to_integer<std::uint8_t>(*c.p);
     std::size_t const width = first == detail::count_u16 ? 2 : first == detail::count_u32 ? 4 : 8;
-    if (static_cast<std::size_t>(c.end - c.p) < 1 + width) {
+    if (static_cast<std::size_t>(end_ - c.p) < 1 + width) {
         fail_truncated(c.p, 1 + width, type);
     }
     std::uint64_t n = 0;

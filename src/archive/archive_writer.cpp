@@ -38,7 +38,8 @@ detail::out_cursor archive_writer::grow(detail::out_cursor c, std::size_t n)
         throw usage_error("archive_writer: index() was called, nothing can be written after it");
     }
     room_.resize(std::max(used + n, 2 * room_.size()));
-    return {room_.data() + used, room_.data() + room_.size()};
+    end_ = room_.data() + room_.size();
+    return {room_.data() + used};
 }
 
 void archive_writer::add_chunk(chunk block)

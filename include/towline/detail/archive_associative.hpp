@@ -40,7 +40,7 @@ template <class K> K make_key(archive_reader& r, in_cursor& c, std::uint32_t dep
 template <class C, std::size_t Min> archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
 {
     auto const n = r.get_plain_count(c, typeid(C));
-    auto const possible = static_cast<std::uint64_t>(c.end - n.p) / Min;
+    auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / Min;
     if (n.count > possible) {
         r.fail_length(n.p, n.count, possible, typeid(C));
     }

@@ -1,5 +1,6 @@
 #pragma once
-// The cursors of writer and reader. They travel by value, in registers: held in a member, every byte stored might alias them.
+// The cursors of writer and reader. They travel by value, each in one register: held in a member, every byte stored might alias them, and with
+// the end beside it GCC keeps the pair in memory. The ends are members: they are compared with, so their loads delay nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,12 +10,10 @@ namespace towline::detail {
 
 struct out_cursor {
     std::byte* p;
-    std::byte* end; ///< of the room
 };
 
 struct in_cursor {
     std::byte const* p;
-    std::byte const* end; ///< of the archive's values
 };
 
 template <class T> [[gnu::always_inline]] inline void store_raw(std::byte* p, T value)

@@ -58,13 +58,13 @@ template <class V>
 
 /// Where n bitwise elements lie in the index, all of them inside.
 template <class E, class T>
-[[gnu::always_inline]] inline std::byte const* elements_at(archive_reader const& r, in_cursor c, archive_reader::counted n)
+[[gnu::always_inline]] inline std::byte const* elements_at(archive_reader const& r, archive_reader::counted n)
 {
     std::size_t padding = 0;
     if constexpr (alignof(E) > 1) {
         padding = padding_at<alignof(E)>(n.p);
     }
-    auto const left = static_cast<std::uint64_t>(c.end - n.p);
+    auto const left = static_cast<std::uint64_t>(r.end() - n.p);
     if constexpr (alignof(E) > 1) {
         if (left < padding) [[unlikely]] {
             r.fail_truncated(n.p, padding, typeid(T));
@@ -80,7 +80,7 @@ template <class E, class T>
 template <class E, class T> [[gnu::always_inline]] inline archive_reader::counted get_elements_count(archive_reader const& r, in_cursor c)
 {
     auto const n = r.get_plain_count(c, typeid(T));
-    auto const possible = static_cast<std::uint64_t>(c.end - n.p) / min_size<E>();
+    auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / min_size<E>();
     if (n.count > possible) [[unlikely]] {
         r.fail_length(n.p, n.count, possible, typeid(T));
     }
@@ -104,7 +104,7 @@ template <class E, class A> struct codec<std::vector<E, A>> : varying_codec<> {
                 c.p = n.p;
                 return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
             }
-            std::byte const* const from = elements_at<E, vector>(r, c, n);
+            std::byte const* const from = elements_at<E, vector>(r, n);
             if (n.count > v.capacity()) {
                 r.charge(n.count, sizeof(E), typeid(vector));
             }
@@ -182,7 +182,7 @@ template <class A> struct codec<std::vector<bool, A>> : varying_codec<> {
     static in_cursor get(archive_reader& r, in_cursor c, std::vector<bool, A>& v, std::uint32_t)
     {
         auto const n = r.get_plain_count(c, typeid(v));
-        auto const left = static_cast<std::uint64_t>(c.end - n.p);
+        auto const left = static_cast<std::uint64_t>(r.end() - n.p);
         if (n.count / 8 > left || (n.count + 7) / 8 > left) {
             r.fail_length(n.p, n.count, left * 8, typeid(v));
         }

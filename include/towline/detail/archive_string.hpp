@@ -26,22 +26,25 @@ template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> 
             c.p = n.p;
             return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
         }
-        std::byte const* const from = elements_at<C, string>(r, c, n);
-        resize(r, v, n.count);
-        copy_bytes(v.data(), from, n.count * sizeof(C)); // not assign(): that calls out
+        std::byte const* const from = elements_at<C, string>(r, n);
+        if (n.count > v.capacity()) {
+            book(r, v, n.count);
+            v.assign(reinterpret_cast<C const*>(from), n.count);
+        } else {
+            if (v.size() != n.count) {
+                v.resize(n.count);
+            }
+            copy_bytes(v.data(), from, n.count * sizeof(C)); // not assign(): that calls out
+        }
         c.p = from + n.count * sizeof(C);
         return c;
     }
 
 private:
-    [[gnu::always_inline]] static void resize(archive_reader& r, string& v, std::uint64_t n)
+    /// More than the capacity: strings at least double.
+    static void book(archive_reader& r, string const& v, std::uint64_t n)
     {
-        if (n > v.capacity()) {
-            r.charge(std::max<std::uint64_t>(n + 1, 2 * v.capacity()), sizeof(C), typeid(string)); // how strings grow
-        }
-        if (v.size() != n) {
-            v.resize(n);
-        }
+        r.charge(std::max<std::uint64_t>(n, 2 * v.capacity()) + 1, sizeof(C), typeid(string));
     }
     [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, string& v, std::uint64_t n)
     {
@@ -49,7 +52,10 @@ private:
         if (n * sizeof(C) < min_chunk_threshold) {
             v.reserve(min_chunk_threshold); // out of the string object: what is fetched later must find its place
         }
-        resize(r, v, n);
+        if (n > v.capacity()) {
+            book(r, v, n);
+        }
+        v.resize(n);
         if (n > 0) {
             r.source().fetch(i, v.data());
         }
@@ -67,7 +73,7 @@ template <class E, class T> [[gnu::always_inline]] inline in_cursor get_view(arc
         c.p = n.p;
         return c;
     }
-    std::byte const* const from = elements_at<E, T>(r, c, n);
+    std::byte const* const from = elements_at<E, T>(r, n);
     data = reinterpret_cast<E const*>(from);
     size = n.count;
     c.p = from + n.count * sizeof(E);
