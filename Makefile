@@ -56,6 +56,10 @@ bench: packages ## measures everything against limits and other libraries, print
 	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/plot.py || echo "no plot"; \
 	exit $$failed
 
+fuzz: build/fuzz/build.ninja ## a minute of libFuzzer on the archive's decoder (FUZZ_SECONDS=60)
+	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive
+	mkdir -p build/fuzz/corpus && build/fuzz/bin/fuzz_archive -max_total_time=$(or $(FUZZ_SECONDS),60) -max_len=8192 build/fuzz/corpus tests/fuzz/corpus
+
 install: build ## installs to PREFIX (default /usr/local)
 	$(SUDO) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
 

@@ -38,12 +38,12 @@ template <class T> struct codec<std::unique_ptr<T>> : varying_codec<> {
         }
         if constexpr (detail::refillable<T> && !std::is_const_v<T>) {
             if (v == nullptr) {
-                r.charge(1, sizeof(T), typeid(T));
+                r.charge(1, cost<T>(), typeid(T));
                 v = std::make_unique<T>();
             }
             return get_value(r, c, *v, depth + 1);
         } else {
-            r.charge(1, sizeof(T), typeid(T));
+            r.charge(1, cost<T>(), typeid(T));
             v = std::make_unique<T>(detail::make<std::remove_const_t<T>>(r, c, depth + 1));
             return c;
         }

@@ -66,6 +66,8 @@ public:
     template <class E> [[nodiscard]] incoming_range read_range() { return read_range(sizeof(E), alignof(E), typeid(E)); }
     /// The number of the next chunk, which must have this many bytes.
     [[nodiscard]] std::size_t next_chunk(std::uint64_t bytes, std::type_info const& type);
+    /// The same for so many elements.
+    [[nodiscard]] std::size_t next_chunk(std::uint64_t count, std::size_t element_size, std::type_info const& type);
     /// The number of the next chunk, whatever its size.
     [[nodiscard]] std::size_t next_chunk();
     [[nodiscard]] chunk_source& source() const noexcept { return *chunks_; } ///< only where there was a chunk

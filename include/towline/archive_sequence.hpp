@@ -27,7 +27,8 @@ template <class C, class E> struct sequence_codec : varying_codec<> {
         r.check_depth(c, depth);
         c.p = n.p;
         if (n.count > v.size()) {
-            r.charge(n.count - v.size(), sizeof(E) + 2 * sizeof(void*), typeid(C));
+            r.seek(c);
+            r.charge(n.count - v.size(), cost<E>() + 2 * sizeof(void*), typeid(C));
         }
         if constexpr (detail::refillable<E>) {
             v.resize(n.count);
@@ -44,7 +45,9 @@ template <class C, class E> struct sequence_codec : varying_codec<> {
     }
 };
 
-template <class E, class A> struct codec<std::deque<E, A>> : sequence_codec<std::deque<E, A>, E> {};
+template <class E, class A> struct codec<std::deque<E, A>> : sequence_codec<std::deque<E, A>, E> {
+    static consteval std::size_t heap_cost() { return 576 + sizeof(E); } // libstdc++: a block of 512 bytes and a map of 8
+};
 template <class E, class A> struct codec<std::list<E, A>> : sequence_codec<std::list<E, A>, E> {};
 
 } // namespace towline::detail

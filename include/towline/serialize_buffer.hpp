@@ -114,7 +114,7 @@ private:
     static void prepare(archive_reader& r, serialize_buffer<T>& v, std::uint64_t n)
     {
         if (!v.own_ || v.owner_.use_count() != 1 || v.size_ != n) {
-            r.charge(n, sizeof(T), typeid(v));
+            r.charge(n, cost<T>(), typeid(v));
             v = serialize_buffer<T>(n);
         }
     }

@@ -103,10 +103,7 @@ incoming_range archive_reader::read_range(std::size_t element_size, std::size_t 
     if (n.count >= chunk_bit) {
         range.count = n.count - chunk_bit;
         p_ = n.p;
-        if (range.count > std::numeric_limits<std::uint64_t>::max() / element_size) {
-            fail_length(n.p, range.count, std::numeric_limits<std::uint64_t>::max() / element_size, type);
-        }
-        range.chunk = next_chunk(range.count * element_size, type);
+        range.chunk = next_chunk(range.count, element_size, type);
         return range;
     }
     std::size_t const padding = -reinterpret_cast<std::uintptr_t>(n.p) & ((alignment < 16 ? alignment : 16) - 1);
@@ -143,6 +140,16 @@ std::size_t archive_reader::next_chunk(std::uint64_t bytes, std::type_info const
     return i;
 }
 
+std::size_t archive_reader::next_chunk(std::uint64_t count, std::size_t element_size, std::type_info const& type)
+{
+    std::uint64_t const possible = std::numeric_limits<std::uint64_t>::max() / element_size;
+    if (count > possible) {
+        throw archive_error(fmt::format("archive: {} before offset {} claims {} elements of {} bytes in a chunk: no chunk is that big",
+                                        name_of(type), offset(), count, element_size));
+    }
+    return next_chunk(count * element_size, type);
+}
+
 void archive_reader::fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const
 {
     throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are left "
@@ -152,7 +159,7 @@ void archive_reader::fail_budget(std::uint64_t count, std::size_t element_size, 
 
 void const* archive_reader::view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type)
 {
-    std::size_t const i = next_chunk(count * element_size, type);
+    std::size_t const i = next_chunk(count, element_size, type);
     if (count == 0) {
         return base_; // aligned, and not null
     }

@@ -116,7 +116,7 @@ bool decode_file(std::span<std::uint8_t const> file)
         return false;
     }
     unsigned const type = file[0] & 3U;
-    std::size_t const count = std::min(file[0] >> 2 & 3U, 3U);
+    std::size_t const count = file[0] >> 2 & 15U;
     std::size_t at = 1 + 2 * count;
     std::vector<chunk> chunks;
     std::vector<std::vector<std::byte>> blocks; // each in memory of its own size, for the sanitizer to see its end

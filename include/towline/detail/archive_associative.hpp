@@ -37,7 +37,7 @@ template <class K> K make_key(archive_reader& r, in_cursor& c, std::uint32_t dep
 }
 
 /// Reads n and prepares: at least Min bytes an element, links and hash bucket estimated at four pointers.
-template <class C, std::size_t Min> archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
+template <class C, std::size_t Min, std::size_t Cost> archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
 {
     auto const n = r.get_plain_count(c, typeid(C));
     auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / Min;
@@ -45,7 +45,8 @@ template <class C, std::size_t Min> archive_reader::counted begin_nodes(archive_
         r.fail_length(n.p, n.count, possible, typeid(C));
     }
     r.check_depth(c, depth);
-    r.charge(n.count, sizeof(typename C::value_type) + 4 * sizeof(void*), typeid(C));
+    r.seek({n.p});
+    r.charge(n.count, Cost + 4 * sizeof(void*), typeid(C));
     v.clear();
     if constexpr (requires { v.max_load_factor(); }) {
         v.reserve(n.count);
@@ -72,7 +73,7 @@ template <class C, bool Unique> struct map_codec : varying_codec<> {
     }
     static in_cursor get(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
     {
-        auto const n = begin_nodes<C, detail::min_size<key>() + detail::min_size<mapped>()>(r, c, v, depth);
+        auto const n = begin_nodes<C, detail::min_size<key>() + detail::min_size<mapped>(), cost<key>() + cost<mapped>()>(r, c, v, depth);
         c.p = n.p;
         for (std::uint64_t i = 0; i < n.count; ++i) {
             in_cursor const at = c;
@@ -110,7 +111,7 @@ template <class C, bool Unique> struct set_codec : varying_codec<> {
     }
     static in_cursor get(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
     {
-        auto const n = begin_nodes<C, detail::min_size<key>()>(r, c, v, depth);
+        auto const n = begin_nodes<C, detail::min_size<key>(), cost<key>()>(r, c, v, depth);
         c.p = n.p;
         for (std::uint64_t i = 0; i < n.count; ++i) {
             in_cursor const at = c;

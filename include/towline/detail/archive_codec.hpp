@@ -4,6 +4,7 @@
 // codec<T> has
 //     fixed()      bytes of its encoding if that is the same for every value, else 0
 //     min_size()   the least bytes that a value takes; never 0: a count of values is never more than the bytes there are
+//     heap_cost()  what an object allocates before it holds anything (a deque does)
 //     refillable   a value can be read into an existing object, and T has a default constructor
 //     holds_view   the decoded value looks into the message
 // and store/load (fixed codecs: no checks of room, the caller made them) or put/get (the others), and make where refillable is false.
@@ -35,6 +36,11 @@ template <class T> consteval std::size_t min_size()
 {
     return codec_of<T>::min_size();
 }
+/// Bytes on the budget for one T in memory of its own.
+template <class T> consteval std::size_t cost()
+{
+    return sizeof(T) + codec_of<T>::heap_cost();
+}
 template <class T> inline constexpr bool refillable = codec_of<T>::refillable;
 
 /// Of a codec whose encoding always takes Size bytes.
@@ -43,6 +49,7 @@ template <std::size_t Size> struct fixed_codec {
     static constexpr bool holds_view = false;
     static consteval std::size_t fixed() { return Size; }
     static consteval std::size_t min_size() { return Size; }
+    static consteval std::size_t heap_cost() { return 0; }
 };
 
 /// Of a codec whose encoding takes Min bytes or more.
@@ -51,6 +58,7 @@ template <std::size_t Min = 1> struct varying_codec {
     static constexpr bool holds_view = false;
     static consteval std::size_t fixed() { return 0; }
     static consteval std::size_t min_size() { return Min; }
+    static consteval std::size_t heap_cost() { return 0; }
 };
 
 template <class V> [[gnu::always_inline]] inline out_cursor put_value(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)

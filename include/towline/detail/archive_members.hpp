@@ -67,6 +67,7 @@ template <class T, class... M> struct members_codec {
     static constexpr bool holds_view = (... || codec_of<M>::holds_view);
     static consteval std::size_t fixed() { return (... && (fixed_size<M>() > 0)) ? (std::size_t{0} + ... + fixed_size<M>()) : 0; }
     static consteval std::size_t min_size() { return (std::size_t{0} + ... + detail::min_size<M>()); }
+    static consteval std::size_t heap_cost() { return (std::size_t{0} + ... + codec_of<M>::heap_cost()); }
 
     template <class V> [[gnu::always_inline]] static void store(std::byte* p, V& v)
     {

@@ -106,6 +106,7 @@ template <class E, class A> struct codec<std::vector<E, A>> : varying_codec<> {
             }
             std::byte const* const from = elements_at<E, vector>(r, n);
             if (n.count > v.capacity()) {
+                r.seek({n.p});
                 r.charge(n.count, sizeof(E), typeid(vector));
             }
             resize_for_overwrite(v, n.count);
@@ -120,7 +121,8 @@ template <class E, class A> struct codec<std::vector<E, A>> : varying_codec<> {
 private:
     [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, vector& v, std::uint64_t n)
     {
-        std::size_t const i = r.next_chunk(n * sizeof(E), typeid(vector));
+        r.seek(c);
+        std::size_t const i = r.next_chunk(n, sizeof(E), typeid(vector));
         if (n > v.capacity()) {
             r.charge(n, sizeof(E), typeid(vector));
         }
@@ -136,7 +138,8 @@ private:
         auto const n = get_elements_count<E, vector>(r, c);
         c.p = n.p;
         if (n.count > v.capacity()) {
-            r.charge(n.count, sizeof(E), typeid(vector));
+            r.seek(c);
+            r.charge(n.count, cost<E>(), typeid(vector));
             v.clear();
             v.reserve(n.count);
         }

@@ -88,6 +88,7 @@ template <class T, class E, std::size_t N> struct array_codec {
     static constexpr bool holds_view = codec_of<E>::holds_view;
     static consteval std::size_t fixed() { return fixed_size<E>() * N; }
     static consteval std::size_t min_size() { return detail::min_size<E>() * N; }
+    static consteval std::size_t heap_cost() { return codec_of<E>::heap_cost() * N; }
 
     [[gnu::always_inline]] static void store(std::byte* p, auto& v)
     {

@@ -28,6 +28,7 @@ template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> 
         }
         std::byte const* const from = elements_at<C, string>(r, n);
         if (n.count > v.capacity()) {
+            r.seek({n.p});
             book(r, v, n.count);
             v.assign(reinterpret_cast<C const*>(from), n.count);
         } else {
@@ -48,7 +49,8 @@ private:
     }
     [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, string& v, std::uint64_t n)
     {
-        std::size_t const i = r.next_chunk(n * sizeof(C), typeid(string));
+        r.seek(c);
+        std::size_t const i = r.next_chunk(n, sizeof(C), typeid(string));
         if (n * sizeof(C) < min_chunk_threshold) {
             v.reserve(min_chunk_threshold); // out of the string object: what is fetched later must find its place
         }
@@ -69,6 +71,7 @@ template <class E, class T> [[gnu::always_inline]] inline in_cursor get_view(arc
     auto n = r.get_count(c, typeid(T));
     if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
         size = n.count - archive_reader::chunk_bit;
+        r.seek({n.p});
         data = static_cast<E const*>(r.view_chunk(size, sizeof(E), alignof(E), typeid(T)));
         c.p = n.p;
         return c;
