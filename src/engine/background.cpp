@@ -1,7 +1,8 @@
 // One thread that polls when nobody else does, so that a rank answers while its program computes.
 //
 // It watches: it sleeps 50 us and looks whether others polled meanwhile; while they do, it doubles its sleep up to about a millisecond.
-// While a waiter sleeps, senders wake that waiter, so this thread is not needed and parks until the waiter leaves its wait.
+// While a waiter sleeps, senders wake that waiter, so this thread is not needed and parks until the waiter leaves its wait (only if the
+// waiter slept through a whole look, so that short sleeps do not wake two threads).
 // When nobody polled since its last look it takes over: it polls and sleeps on the event count, where senders wake it, until
 // others poll again. So an idle process sleeps for good, and senders pay nothing while somebody polls.
 
@@ -60,17 +61,20 @@ void engine::impl::watch()
     auto const stopped = [this] { return background_stop.load(std::memory_order_acquire); };
     while (!stopped()) {
         background_changed.wait_for(lock, nap, stopped);
-        // Said before the look at the waiters, as they leave before they look at it: one of the two sees the other.
-        background_parked.store(true, std::memory_order_seq_cst);
-        if (slow_waiters.load(std::memory_order_seq_cst) != 0) {
-            background_changed.wait(lock, [&] { return stopped() || !background_parked.load(std::memory_order_relaxed); });
-            nap = thresholds::watch_first;
-        }
-        background_parked.store(false, std::memory_order_relaxed);
         std::uint64_t const now = foreground_polls.load(std::memory_order_relaxed);
         if (now != seen) {
             seen = now;
             nap = std::min(nap * 2, last);
+            continue;
+        }
+        // Said before the look at the waiters, as they leave before they look at it: one of the two sees the other.
+        background_parked.store(true, std::memory_order_seq_cst);
+        bool const covered = slow_waiters.load(std::memory_order_seq_cst) != 0;
+        if (covered)
+            background_changed.wait(lock, [&] { return stopped() || !background_parked.load(std::memory_order_relaxed); });
+        background_parked.store(false, std::memory_order_relaxed);
+        if (covered) {
+            nap = thresholds::watch_first;
             continue;
         }
         lock.unlock();

@@ -9,12 +9,13 @@ bool engine::impl::deaths_moved() const noexcept
     return config.deaths != nullptr && config.deaths->load(std::memory_order_acquire) != deaths_seen.load(std::memory_order_relaxed);
 }
 
-void engine::impl::look_for_deaths()
+void engine::impl::look_for_deaths(bool all)
 {
-    if (!deaths_moved() || config.is_dead == nullptr)
+    if (config.is_dead == nullptr || (!all && !deaths_moved()))
         return;
     handler_scope const scope(this);
-    deaths_seen.store(config.deaths->load(std::memory_order_acquire), std::memory_order_relaxed);
+    if (config.deaths != nullptr)
+        deaths_seen.store(config.deaths->load(std::memory_order_acquire), std::memory_order_relaxed);
     for (peer p = 0; p < config.size; ++p) {
         if (p != config.rank && (peers[p].flags.load(std::memory_order_relaxed) & peer_state::dead) == 0 && config.is_dead(config.context, p))
             bury(p);

@@ -132,6 +132,7 @@ handler_id engine::add_handler(handler function, void* context)
 int engine::progress(int budget)
 {
     impl& m = *impl_;
+    wait_hold::let_go_outer(m);
     if (m.closed.load(std::memory_order_relaxed) || !m.acquire_token())
         return 0;
     int const n = m.poll(budget);

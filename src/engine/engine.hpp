@@ -160,7 +160,8 @@ public:
 
     /// Throws usage_error for a setup that cannot work (rank outside the world, a transport that is too small or neither reliable nor ordered).
     explicit engine(setup);
-    /// Stops the background thread; messages still queued are dropped (drain first). No other thread may be inside a call.
+    /// Stops the background thread; messages still queued are dropped and completions still due are not called (drain first).
+    /// No other thread may be inside a call, and every incoming of this engine must have ended.
     ~engine();
     engine(engine const&) = delete;
     engine& operator=(engine const&) = delete;
@@ -184,7 +185,7 @@ public:
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
 
-    /// Blocks until `ready()` is true: makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and must not throw, and becomes
+    /// Blocks until `ready()` is true (it may send and poll): makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and must not throw, and becomes
     /// true by a handler, or by another thread that calls `notify` afterwards. `what` is shown by whoever asks what this rank waits for
     /// (static text). False on timeout. Throws usage_error inside a handler. Does not throw when peers die: conditions must come true then
     /// (see on_death).
@@ -201,7 +202,8 @@ public:
     /// True on a thread that is inside a handler of this engine.
     [[nodiscard]] bool in_handler() const noexcept;
 
-    /// Called once per dead peer, from a poll, after the engine failed its own completions for it.
+    /// Called once per peer that is gone (dead, left, or lost by its transport), from a poll, after the engine failed its own completions for
+    /// it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
 
     /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).

@@ -227,7 +227,8 @@ struct engine::impl {
     static void on_piece(void* context, peer source, std::span<std::byte const> payload);
     void handle_message(peer source, std::span<std::byte const> payload);
     static void on_failure(void* context, peer source, std::string_view why);
-    /// Says once per message that it was dropped, and why.
+    /// Says once per message that it was dropped, and why (of very many, less often).
+    std::atomic<std::uint64_t> dropped{0};
     void drop(peer source, std::string const& why);
     struct stream {
         std::vector<std::byte> bytes;
@@ -265,7 +266,9 @@ struct engine::impl {
     void suspect(peer);
 
     // Deaths (deaths.cpp).
-    void look_for_deaths();
+    /// Buries who died since the last look; with `all`, asks for every peer even if the job's counter did not move (who left in good
+    /// order answers no more either). Token held.
+    void look_for_deaths(bool all = false);
     void bury(peer);
     void (*death_function)(void*, peer) = nullptr;
     void* death_context = nullptr;
@@ -285,6 +288,25 @@ struct engine::impl {
     // Forks (lifetime.cpp).
     [[nodiscard]] bool in_child() const noexcept;
     void close() noexcept;
+};
+
+/// The polling token as a wait of this thread holds it. A condition that sends, polls or waits itself must not wait for its own thread.
+struct wait_hold {
+    engine::impl& owner;
+    wait_hold* outer;
+    bool token = false;
+
+    explicit wait_hold(engine::impl& e) noexcept;
+    ~wait_hold();
+    wait_hold(wait_hold const&) = delete;
+    wait_hold& operator=(wait_hold const&) = delete;
+    void let_go() noexcept
+    {
+        if (std::exchange(token, false))
+            owner.release_token();
+    }
+    /// Lets go what an outer wait of this thread holds of this engine's token; it will take it again.
+    static void let_go_outer(engine::impl&) noexcept;
 };
 
 /// Marks the calling thread as inside a handler of an engine for a scope.

@@ -17,9 +17,9 @@ message_plan::~message_plan()
         taken(outcome::failed);
         return;
     }
-    // The message was refused before anything was chosen: given blocks are ours all the same. Those of a head alone: there are none.
+    // The message was refused before anything was chosen: given blocks are ours all the same.
     for (auto const& b : given_) {
-        if (b.how == lending::give)
+        if (b.how == lending::give && heap::contains(b.data))
             heap::deallocate(const_cast<void*>(b.data));
     }
 }
@@ -148,6 +148,10 @@ void message_plan::choose(peer_state& p, std::size_t head)
         planned& to = blocks[i];
         if (b.size > wire::max_block || (b.data == nullptr && b.size != 0))
             throw usage_error(fmt::format("block {} of a message: {} bytes at {}", i, b.size, b.data));
+        if (b.how == lending::give && b.data != nullptr && !heap::contains(b.data)) {
+            to.owned = nullptr;
+            throw usage_error(fmt::format("block {} of a message is given away, but {} is no heap block", i, b.data));
+        }
         if (inside_the_message(b, p, size)) {
             put_inside(to, b);
         } else if (maps) {

@@ -8,10 +8,12 @@
 namespace towline::engine {
 namespace {
 
+/// A rank that left in good order answers no more than a dead one.
 bool is_dead(void* context, peer p)
 {
     auto const& job = *static_cast<job::membership*>(context);
-    return job.slot(static_cast<int>(p)).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::dead);
+    auto const state = static_cast<job::rank_state>(job.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
+    return state == job::rank_state::dead || state == job::rank_state::left;
 }
 
 /// Whether neighbours' memory can be read. A neighbour that has not joined yet cannot be asked; then this process stands for it, and

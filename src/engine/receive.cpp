@@ -8,11 +8,19 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstring>
+
 namespace towline::engine {
 
 void engine::impl::drop(peer source, std::string const& why)
 {
-    base::log(base::log_level::warning, "rank {} dropped a message from rank {}: {}", config.rank, source, why);
+    // A flood of nonsense must not become a flood of lines.
+    std::uint64_t const n = dropped.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (n <= 100)
+        base::log(base::log_level::warning, "rank {} dropped a message from rank {}: {}", config.rank, source, why);
+    else if (std::has_single_bit(n))
+        base::log(base::log_level::warning, "rank {} dropped {} messages so far, the last from rank {}: {}", config.rank, n, source, why);
 }
 
 void engine::impl::on_small(void* context, peer source, std::span<std::byte const> payload)

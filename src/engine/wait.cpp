@@ -32,6 +32,28 @@ void engine::impl::release_token() noexcept
         config.event->wake_all();
 }
 
+namespace {
+
+thread_local wait_hold* innermost_wait [[gnu::tls_model("initial-exec")]] = nullptr;
+
+} // namespace
+
+wait_hold::wait_hold(engine::impl& e) noexcept : owner(e), outer(std::exchange(innermost_wait, this)) {}
+
+wait_hold::~wait_hold()
+{
+    let_go();
+    innermost_wait = outer;
+}
+
+void wait_hold::let_go_outer(engine::impl& e) noexcept
+{
+    for (wait_hold* h = innermost_wait; h != nullptr; h = h->outer) {
+        if (&h->owner == &e)
+            h->let_go();
+    }
+}
+
 int engine::impl::poll_transports(int budget)
 {
     int n = 0;
@@ -122,21 +144,21 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     bool const timed = timeout != std::chrono::nanoseconds::max();
     std::int64_t const end = timed ? base::monotonic_ns() + std::max<std::int64_t>(timeout.count(), 0) : 0;
 
-    struct hold {
+    wait_hold::let_go_outer(*this);
+    wait_hold held(*this);
+    struct slow_wait {
         impl& m;
-        bool token = false;
-        bool slow = false;
-        ~hold()
+        bool begun = false;
+        ~slow_wait()
         {
-            if (token)
-                m.release_token();
-            if (slow) {
+            if (begun) {
                 m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
                 m.unpark();
             }
         }
-    } held{*this};
+    } slow{*this};
 
+    bool look = false;
     for (std::uint32_t idle = 0;;) {
         if (!held.token) {
             held.token = acquire_token();
@@ -162,21 +184,23 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             limit = std::min(limit, std::chrono::nanoseconds(left));
         }
         if (held.token)
-            look_for_deaths();
+            look_for_deaths(std::exchange(look, false));
         if (idle < spins + yields) {
             ::sched_yield();
             continue;
         }
-        if (held.token) {
-            held.token = false;
-            release_token();
-        }
-        if (!held.slow) {
-            held.slow = true;
+        held.let_go();
+        if (!slow.begun) {
+            slow.begun = true;
             slow_waiters.fetch_add(1, std::memory_order_seq_cst);
         }
-        // Woken: something is there, or about to be. Timed out: nothing, so sleep again at once.
-        idle = sleep(ready, context, what, limit) ? 0 : spins + yields;
+        if (sleep(ready, context, what, limit)) {
+            idle = 0;  // something is there, or about to be
+        } else {
+            idle = spins + yields;  // nothing is: sleep again at once
+            if (limit == thresholds::heartbeat)
+                look = true;
+        }
     }
 }
 
