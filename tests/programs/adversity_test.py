@@ -1,0 +1,162 @@
+"""Jobs that call each other, in bad luck: killed ranks, crowds, refused system calls, a tiny /dev/shm, forks."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import harness
+from harness import JobTest, PROGRAMS, TOWLINE, program, processes_with, run_command, wait_until
+
+# All 200 fit into the time of the suite on two idle cores; TOWLINE_TEST_KILLS chooses another number.
+KILLS = int(os.environ.get("TOWLINE_TEST_KILLS", "200" if not harness.SANITIZED else "30"))
+
+
+def rank_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            for entry in file.read().split(b"\0"):
+                if entry.startswith(b"TOWLINE_RANK="):
+                    return int(entry[13:])
+    except OSError:
+        pass
+    return None
+
+
+class Kills(JobTest):
+    def kill_once(self, chance, what):
+        """Kills a random rank at a random moment of its life, from before it runs until after it ends. True if it was there to be killed."""
+        ranks = chance.randint(2, 4)
+        rounds = chance.choice((0, 0, 0, 3))
+        delay = chance.random() ** 2 * (0.25 if not harness.SANITIZED else 1.5)
+        victim = chance.randrange(ranks)
+        with self.start(ranks, program("storm"), str(rounds)) as process:
+            time.sleep(delay)
+            found = [p for p in processes_with(self.mark) if rank_of(p) == victim]
+            try:
+                if found:
+                    os.kill(found[0], signal.SIGKILL)
+            except OSError:
+                found = []
+            begin = time.monotonic()
+            if not found and rounds == 0:
+                process.terminate()  # too early: no such rank yet
+            try:
+                out, err = process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.fail(f"{what}: rank {victim} of {ranks} killed after {delay:.3f} s: the job hangs")
+            took = time.monotonic() - begin
+        about = f"{what}: rank {victim} of {ranks} killed after {delay:.3f} s, ended {took:.2f} s later with {process.returncode}:\n{err}"
+        if not found:
+            return False
+        lines = [line for line in err.splitlines() if line.startswith("towline: rank")]
+        if process.returncode == 0:  # it had ended before, and only its zombie was found
+            self.assertEqual(lines, [], about)
+            return False
+        self.assertEqual(process.returncode, 137, about)
+        self.assertEqual(len(lines), 1, about)
+        self.assertRegex(lines[0], rf"^towline: rank {victim} \(pid {found[0]} on \S+\) was killed by signal 9 \(SIGKILL, Killed\)", about)
+        self.assertLess(took, 2 if not harness.SANITIZED else 6, about)
+        self.assertTrue(wait_until(lambda: not processes_with(self.mark), 2), about)
+        return True
+
+    def test_random_moments(self):
+        seed = int(os.environ.get("TOWLINE_TEST_SEED", int.from_bytes(os.urandom(4), "big")))
+        print(f"seed {seed} (TOWLINE_TEST_SEED), {KILLS} kills")
+        chance = random.Random(seed)
+        killed = 0
+        tries = 0
+        while killed < KILLS:
+            tries += 1
+            self.assertLess(tries, KILLS * 4 + 20)
+            killed += self.kill_once(chance, f"seed {seed}, job {tries}")
+
+
+class Crowds(JobTest):
+    def test_32_ranks_on_2_cores(self):
+        ranks, calls = (32, 1000) if not harness.SANITIZED else (16, 200)
+        cpus = sorted(os.sched_getaffinity(0))[:2]
+        with self.start(ranks, program("crowd"), str(calls), preexec_fn=lambda: os.sched_setaffinity(0, cpus)) as process:
+            begin = time.monotonic()
+            out, err = process.communicate(timeout=120)
+        took = time.monotonic() - begin
+        self.assertEqual((process.returncode, out), (0, f"{calls} of {calls}\n" * ranks), err)
+        print(f"{ranks} ranks, {calls} calls each: {took:.1f} s")  # the bound of 20 s is the benchmark's to hold: others may share the machine
+
+    def test_many_jobs_call_at_once(self):
+        jobs = [self.start(2, program("storm"), "5") for _ in range(12)]
+        for process in jobs:
+            with process:
+                out, err = process.communicate(timeout=120)
+                self.assertEqual((process.returncode, out), (0, "up\nup\ndone\ndone\n"), err)
+
+
+class Confined(JobTest):
+    def check_storm(self, command, ranks=3):
+        done = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+        if done.returncode == 77:
+            self.skipTest(f"not permitted here: {done.stderr.strip()}")
+        self.assertEqual((done.returncode, sorted(done.stdout.split())), (0, ["done"] * ranks + ["up"] * ranks), done.stderr)
+
+    def test_storm(self):
+        self.check_storm(run_command(3, program("storm"), "60", "big"))
+
+    def test_without_cross_memory_attach(self):
+        self.check_storm([program("refuse"), *run_command(3, program("storm"), "60", "big")])
+        done = subprocess.run([program("refuse"), TOWLINE, "info"], env=self.env, capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, r"- cross-memory attach +refused +refused \(Operation not permitted\)")
+
+    def test_without_the_shared_heap_for_malloc(self):
+        self.check_storm(run_command(3, program("storm"), "60", "big", options=["--heap", "off"]))
+        self.check_storm([program("refuse"), *run_command(3, program("storm"), "60", "big", options=["--heap", "off"])])
+
+    def test_without_membarrier(self):
+        self.env["TOWLINE_MEMBARRIER"] = "off"
+        self.check_storm(run_command(3, program("storm"), "60"))
+
+    def test_small_shm(self):
+        """A /dev/shm of 64 MiB, and one of nothing at all, matter to nobody."""
+        if shutil.which("unshare") is None:
+            self.skipTest("there is no unshare(1)")
+        for mount in ("mount -t tmpfs -o size=64m tmpfs /dev/shm", "mount -t tmpfs -o size=4k,ro tmpfs /dev/shm"):
+            command = ["unshare", "-m", "sh", "-c", mount + ' || exit 77; exec "$@"', "sh", *run_command(3, program("storm"), "30", "big")]
+            done = subprocess.run(["unshare", "-m", "true"], capture_output=True, text=True)
+            if done.returncode != 0:
+                self.skipTest(f"not permitted here: {done.stderr.strip()}")
+            self.check_storm(command)
+
+    def test_no_file_is_ever_made(self):
+        """Ends of every kind, where /dev/shm and the temporary folders are the job's alone: they stay empty."""
+        folders = [f for f in ("/dev/shm", "/var/tmp", "/tmp") if not os.path.realpath(TOWLINE).startswith(f + "/")]
+        mounts = "".join(f"mount -t tmpfs tmpfs {f} || exit 77; " for f in folders)
+        ends = f"""
+            {TOWLINE} run -n 3 {program("storm")} 20 >/dev/null || exit 1
+            {TOWLINE} run -n 3 {program("member")} join fence @1 signal 9 spin 2>/dev/null
+            {TOWLINE} run -n 3 --timeout 0.3 {program("storm")} 0 >/dev/null 2>&1
+            {TOWLINE} run -n 3 {program("storm")} 0 >/dev/null & sleep 0.3; kill -9 $!; wait $! 2>/dev/null
+            {TOWLINE} run -n 3 {program("storm")} 0 >/dev/null & sleep 0.3; kill -TERM $!; wait $!
+            ls -A {" ".join(folders)}; true"""
+        done = subprocess.run(["unshare", "-m", "bash", "-c", mounts + ends], env=self.env, capture_output=True, text=True, timeout=60)
+        if done.returncode == 77 or "unshare" in done.stderr:
+            self.skipTest(f"not permitted here: {done.stderr.strip()}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual("".join(done.stdout.split()), "".join(f + ":" for f in sorted(folders)) if len(folders) > 1 else "", done.stdout)
+
+    def test_limited_file_size(self):
+        self.check_storm(["bash", "-c", 'ulimit -f 4194304; exec "$@"', "bash", *run_command(3, program("storm"), "30")])
+
+
+class Forks(JobTest):
+    def test_children_change_nothing(self):
+        code, out, err, _ = self.run_job(3, program("forks"), "6")
+        self.assertEqual((code, out), (0, "unchanged\n" * 3), err)
+        code, out, err, _ = self.run_job(3, program("forks"), "6", options=["--heap", "off"])
+        self.assertEqual((code, out), (0, "unchanged\n" * 3), err)
+
+
+if __name__ == "__main__":
+    harness.main()

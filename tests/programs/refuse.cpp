@@ -1,0 +1,29 @@
+// Runs a program under a filter that refuses cross-memory attach (process_vm_readv and process_vm_writev), as many containers do.
+// refuse PROGRAM ARGUMENTS...; exit code 77 where filters are not permitted.
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <seccomp.h>
+#include <unistd.h>
+
+int main(int argc, char** argv)
+{
+    if (argc < 2)
+        return 2;
+    scmp_filter_ctx const filter = seccomp_init(SCMP_ACT_ALLOW);
+    if (filter == nullptr)
+        return 77;
+    for (int const call : {SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)})
+        if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0) != 0)
+            return 77;
+    if (int const refused = seccomp_load(filter); refused != 0) {
+        std::fprintf(stderr, "refuse: %s\n", std::strerror(-refused));
+        return 77;
+    }
+    seccomp_release(filter);
+    execvp(argv[1], argv + 1);
+    std::perror(argv[1]);
+    return 127;
+}
