@@ -18,6 +18,8 @@ template <class T>
 class future;
 template <class T>
 class promise;
+template <class T>
+class call;  // a future too: towline/async.hpp
 
 namespace detail {
 
@@ -25,14 +27,18 @@ template <class T>
 struct is_future : std::false_type {};
 template <class T>
 struct is_future<future<T>> : std::true_type {
-    using value = T;
+    using of = T;
 };
+template <class T>
+struct is_future<call<T>> : is_future<future<T>> {};
 template <class T>
 struct unwrapped {
     using type = T;
 };
 template <class T>
 struct unwrapped<future<T>> : unwrapped<T> {};
+template <class T>
+struct unwrapped<call<T>> : unwrapped<T> {};
 
 [[noreturn]] void throw_no_state();
 [[nodiscard]] std::exception_ptr broken_promise();
@@ -129,7 +135,7 @@ void set_from_call(state<To>& to, F&& f, Args&&... args) noexcept
     try {
         if constexpr (is_future<result>::value) {
             auto inner = std::forward<F>(f)(std::forward<Args>(args)...);
-            if constexpr (is_future<typename is_future<result>::value>::value)
+            if constexpr (is_future<typename is_future<result>::of>::value)
                 set_from_call(to, [&] { return inner.get(); });
             else
                 to.set_from([&] { return inner.get(); });
