@@ -91,6 +91,10 @@ caught describe_current_exception(runtime& r, bool running)
         if (!running)
             c.outcome = wire::status::usage;
         c.text = e.what();
+    } catch (unknown_action_error const& e) {
+        if (!running)
+            c.outcome = wire::status::unknown_action;
+        c.text = e.what();
     } catch (std::bad_alloc const& e) {
         c.text = running ? e.what() : "not enough memory for the message";
     } catch (std::exception const& e) {

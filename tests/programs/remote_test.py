@@ -1,0 +1,62 @@
+"""Remote calls between the ranks of a job."""
+
+import signal
+
+import harness
+from harness import JobTest, SANITIZED, program
+
+
+class Remote(JobTest):
+    def passes(self, ranks, name, *words, options=(), timeout=120, code=0):
+        got, out, err, _ = self.run_job(ranks, program(name), *words, options=options, timeout=timeout)
+        self.assertEqual(got, code, f"{name} {words} on {ranks}: {err[-2000:]}")
+        return out, err
+
+    def test_calls_of_every_kind(self):
+        for ranks in (1, 2, 4):
+            self.passes(ranks, "remote_calls")
+
+    def test_without_the_launcher(self):
+        import subprocess
+        done = subprocess.run([program("remote_calls")], env=self.env, timeout=120, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_nesting(self):
+        # The thread sanitizer knows 8128 threads, and every suspended handler is one to it.
+        depth = 1500 if SANITIZED else 10000
+        self.passes(2, "remote_nest", str(depth))
+        self.passes(1, "remote_nest", str(depth))
+
+    def test_nothing_is_copied_that_need_not_be(self):
+        self.passes(2, "remote_counters")
+
+    def test_objects(self):
+        for ranks in (1, 2, 3):
+            self.passes(ranks, "remote_objects")
+
+    def test_deaths(self):
+        for _ in range(3):
+            self.passes(4, "remote_deaths", options=("--keep-going",), code=128 + signal.SIGKILL)
+
+    def test_leaving_by_an_exception(self):
+        self.passes(3, "remote_leaves")
+
+    def test_serve_and_stop(self):
+        for ranks in (1, 2, 4):
+            self.passes(ranks, "remote_leaves", "serve")
+
+    def test_two_programs(self):
+        a, b = program("remote_table_a"), program("remote_table_b")
+        for ranks in (2, 4):
+            self.assertEqual(self.run_job(ranks, "sh", "-c", f'case "${{TOWLINE_JOB##*:}}" in *[02468]) exec {a};; *) exec {b};; esac')[0:3], (0, "", ""))
+
+    def test_two_functions_with_one_name(self):
+        for ranks in (1, 2):
+            code, _, err, _ = self.run_job(ranks, program("remote_collision"))
+            self.assertNotEqual(code, 0)
+            self.assertIn("two different callable functions have the same name", err)
+            self.assertIn("same_name", err)
+
+
+if __name__ == "__main__":
+    harness.main()
