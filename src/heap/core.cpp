@@ -1,8 +1,6 @@
 #include "heap/core.hpp"
 
 #include "base/log.hpp"
-#include "base/machine.hpp"
-#include "base/settings.hpp"
 #include "job/job.hpp"
 
 #include <algorithm>
@@ -48,17 +46,6 @@ int pool_gives(std::intptr_t, void* begin, std::size_t)
     return the_core.memory.release(begin, extents::kind::region) ? 0 : 1;
 }
 
-/// Freed memory that stays warm: a quarter of what the machine (or cgroup) has, shared among the ranks.
-std::size_t bytes_to_keep(job::membership const& who) noexcept
-try {
-    constexpr std::uint64_t least = std::uint64_t{64} << 20;
-    std::uint64_t const memory = std::min(base::total_memory(), base::memory_limit().value_or(~std::uint64_t{0}));
-    return base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
-} catch (std::exception const& e) {
-    base::log(base::log_level::error, "{}", e.what());
-    return std::size_t{64} << 20;
-}
-
 /// The key that pthread_key_create gives next.
 pthread_key_t next_key() noexcept
 {
@@ -76,7 +63,7 @@ struct {
 
 } // namespace
 
-int core::start(job::membership& who, char const** failed) noexcept
+int core::start(job::membership const& who, std::size_t keep, char const** failed) noexcept
 {
     std::lock_guard const guard(start_mutex);
     if (now.load(std::memory_order_relaxed) != phase::none)
@@ -94,7 +81,7 @@ int core::start(job::membership& who, char const** failed) noexcept
     page = reinterpret_cast<arena_page*>(segment + page_offset);
     arena_begin = (page_offset + sizeof(arena_page) + extents::granule - 1) / extents::granule * extents::granule;
     *failed = "memory for the bookkeeping of the shared heap";
-    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, bytes_to_keep(who)))
+    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, keep))
         return ENOMEM;
     now.store(phase::ready, std::memory_order_release);
     return 0;

@@ -40,8 +40,8 @@ struct core {
     /// Blocks of at least this come as extents of their own; smaller ones from the pool.
     static constexpr std::size_t big = std::size_t{32} << 10;
 
-    /// Opens the heap of a member of a job. 0, or errno and what failed.
-    int start(job::membership& who, char const** failed) noexcept;
+    /// Opens the heap of a member of a job, once; at most `keep` bytes stay warm while they are free. 0, or errno and what failed.
+    int start(job::membership const& who, std::size_t keep, char const** failed) noexcept;
 
     void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
     void deallocate_own(void* block) noexcept;

@@ -340,7 +340,8 @@ bool extents::resize(void* begin, std::size_t bytes) noexcept
     return true;
 }
 
-/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left (parked blocks count, but stay). No lock while the kernel works.
+/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left (parked blocks count, but stay).
+/// No lock while the kernel works.
 void extents::trim() noexcept
 {
     std::unique_lock guard(mutex_);

@@ -30,8 +30,8 @@ public:
     extents(extents const&) = delete;
     extents& operator=(extents const&) = delete;
 
-    /// Takes over [begin, begin + bytes), a clean MAP_SHARED mapping; both multiples of the granule (in addresses, too). At most `keep` bytes stay warm
-    /// while free. Once, before anything else. False if there is no memory for the bookkeeping.
+    /// Takes over [begin, begin + bytes), a clean MAP_SHARED mapping; both multiples of the granule (in addresses, too).
+    /// At most `keep` bytes stay warm while free. Once, before anything else. False if there is no memory for the bookkeeping.
     [[nodiscard]] bool start(std::byte* begin, std::size_t bytes, std::size_t keep) noexcept;
 
     /// Forgets everything. There is no destructor: the heap lives as long as the process.
@@ -47,7 +47,10 @@ public:
     /// What the byte at `pointer` (in the arena) is part of, where that is a region; else what begins at its granule.
     [[nodiscard]] kind kind_at(void const* pointer) const noexcept;
     /// True if the pointer is the very beginning of the extent that begins at its granule.
-    [[nodiscard]] bool begins(void const* pointer) const noexcept { return static_cast<std::size_t>(static_cast<std::byte const*>(pointer) - begin_) % granule == 0; }
+    [[nodiscard]] bool begins(void const* pointer) const noexcept
+    {
+        return static_cast<std::size_t>(static_cast<std::byte const*>(pointer) - begin_) % granule == 0;
+    }
     /// Bytes of the block that begins at `begin`.
     [[nodiscard]] std::size_t bytes_of(void const* begin) const noexcept;
 
@@ -70,7 +73,8 @@ public:
     [[nodiscard]] char const* check() const;
 
 private:
-    // One per granule; heads may be read without the lock. Only the first entry of an extent has a head (and links, if free), only the last has `back`; inside a region every head says so.
+    // One per granule; heads may be read without the lock. Only the first entry of an extent has a head (and links, if free), only the last
+    // has `back`; inside a region every head says so.
     struct entry {
         std::atomic<std::uint32_t> head;  ///< size in granules | warm << 29 | kind << 30
         std::uint32_t back;

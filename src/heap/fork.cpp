@@ -110,8 +110,8 @@ void detach(std::byte* begin, std::size_t bytes) noexcept
             data = errno == ENXIO ? end : at;
         data = data < end ? data : end;
         if (data - at >= long_hole) {
-            if (mmap(memory(at), static_cast<std::size_t>(data - at), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) ==
-                MAP_FAILED)
+            constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+            if (mmap(memory(at), static_cast<std::size_t>(data - at), PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
                 give_up("mmap");
         } else {
             touch(memory(at), static_cast<std::size_t>(data - at));

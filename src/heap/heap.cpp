@@ -40,12 +40,24 @@ private:
     char text_[192];
 };
 
+/// TOWLINE_HEAP_KEEP, or a quarter of what the machine (or cgroup) has, shared among the ranks. Throws usage_error for this and the heap's
+/// other settings, which the preload allocator reads before anybody could be told.
+std::size_t bytes_to_keep(job::membership const& who)
+{
+    (void)base::setting_switch("TOWLINE_HEAP", true);
+    (void)base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 0);
+    constexpr std::uint64_t least = std::uint64_t{64} << 20;
+    std::uint64_t const memory = std::min(base::total_memory(), base::memory_limit().value_or(~std::uint64_t{0}));
+    return base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
+}
+
 /// The heap, open; opens it where that has not happened.
 core& opened()
 {
     if (the_core.now.load(std::memory_order_acquire) == core::phase::none) [[unlikely]] {
         char const* failed = nullptr;
-        if (int const error = the_core.start(job::membership::instance(), &failed); error != 0)
+        auto const& who = job::membership::instance();
+        if (int const error = the_core.start(who, bytes_to_keep(who), &failed); error != 0)
             throw system_error(failed, error);
     }
     return the_core;
@@ -97,12 +109,18 @@ void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean)
         static constinit std::atomic<bool> refused{false};
         if (refused.load(std::memory_order_relaxed))
             return nullptr;
-        auto* const who = job::membership::instance_if_launched();
-        char const* failed = nullptr;
+        auto const* const who = job::membership::instance_if_launched();
         if (who == nullptr)
             return nullptr;
-        if (the_core.start(*who, &failed) != 0)
-            refused.store(true, std::memory_order_relaxed);  // whoever uses the heap by name is told why
+        bool opened = false;
+        try {
+            char const* failed = nullptr;
+            opened = the_core.start(*who, bytes_to_keep(*who), &failed) == 0;
+        } catch (std::exception const&) {
+            // whoever uses the heap by name is told why
+        }
+        if (!opened)
+            refused.store(true, std::memory_order_relaxed);
         if (the_core.now.load(std::memory_order_acquire) != core::phase::ready)
             return nullptr;
     }

@@ -7,7 +7,10 @@
 // Blocks are allocated from the own arena only, may be freed by any process that owns them (see `deallocate`), and stay
 // readable after their arena's owner died.
 //
-// Thread-safe. Never calls malloc on a path that the preload allocator uses.
+// Thread-safe. What the preload allocator calls here never allocates big blocks itself.
+//
+// Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 64K), TOWLINE_HEAP_KEEP (how much
+// freed memory stays warm before the kernel gets it back; a quarter of the memory shared among the ranks, 64M at least), TOWLINE_SEGMENT.
 
 #include <cstddef>
 #include <cstdint>
@@ -71,6 +74,8 @@ struct statistics {
 [[nodiscard]] void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean) noexcept;
 
 // After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it writes
-// stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing.
+// stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. Such a fork copies what is
+// in use of the arena (about a second per GiB); posix_spawn, vfork, system and popen copy nothing. Blocks that peers handed over lie in the peers'
+// arenas: a child sees later changes of those by its parent, until it writes to them itself.
 
 } // namespace towline::heap

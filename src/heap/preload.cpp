@@ -41,7 +41,7 @@ __attribute__((constructor)) void prepare()
         if (std::getenv("TOWLINE_JOB") != nullptr && towline::base::setting_switch("TOWLINE_HEAP", true))
             threshold = std::max<std::size_t>(towline::base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 64 << 10), least_threshold);
     } catch (std::exception const& e) {
-        // A shell or a tool between the launcher and the program is not stopped by it; the program's own start says the same and stops.
+        // A shell or a tool between the launcher and the program is not stopped by it; the program is, when it opens the heap.
         std::fprintf(stderr, "towline: %s\n", e.what());
     }
 }

@@ -14,6 +14,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 int window::open(job::membership const& who) noexcept
 {
+    if (bytes_.load(std::memory_order_relaxed) != 0)
+        return 0;
     auto const& header = who.header();
     auto const arenas = static_cast<std::size_t>(who.size());
     std::size_t const bytes = arenas * header.segment_bytes;

@@ -17,7 +17,7 @@ class window {
 public:
     constexpr window() = default;
 
-    /// Reserves the window and maps the own segment. 0 or errno.
+    /// Reserves the window and maps the own segment, once. 0 or errno.
     [[nodiscard]] int open(job::membership const&) noexcept;
 
     [[nodiscard]] bool contains(void const* pointer) const noexcept

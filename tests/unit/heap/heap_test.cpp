@@ -358,6 +358,39 @@ TEST(heap, grows_blocks_where_they_are)
     });
 }
 
+TEST(heap, refuses_wrong_settings)
+{
+    for (char const* name : {"TOWLINE_HEAP_KEEP", "TOWLINE_HEAP_THRESHOLD", "TOWLINE_HEAP"})
+        run_one([=] {
+            setenv(name, "plenty", 1);
+            std::string said;
+            try {
+                (void)heap::allocate(100);
+            } catch (towline::usage_error const& e) {
+                said = e.what();
+            }
+            CHECK_THAT(said.find(name) != std::string::npos);
+            unsetenv(name);
+            heap::deallocate(heap::allocate(100));
+        });
+}
+
+TEST(heap, keeps_no_more_than_it_may)
+{
+    run_one([] {
+        setenv("TOWLINE_HEAP_KEEP", "8M", 1);
+        for (int round = 0; round < 3; ++round) {
+            std::vector<void*> blocks;
+            for (int i = 0; i < 20; ++i)
+                std::memset(blocks.emplace_back(heap::allocate(2 * mib)), 1, 2 * mib);
+            for (void* const block : blocks)
+                heap::deallocate(block);
+            CHECK_THAT(heap::stats().in_use == 0);
+            CHECK_THAT(heap::stats().extents <= 10 * mib);
+        }
+    });
+}
+
 TEST(heap, prefault_is_a_hint)
 {
     run_one([] {

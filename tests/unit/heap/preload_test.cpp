@@ -146,7 +146,9 @@ TEST_F(preload, survives_what_is_no_job)
 TEST_F(preload, lets_other_programs_be)
 {
     EXPECT_EQ(run_preloaded({"hostname"}, file.get()) | run_preloaded({"true"}, file.get()), 0);
-    EXPECT_EQ(run_preloaded({"bash", "-c", "x=$(seq 100000); for i in 1 2 3; do bash -c 'true' || exit 1; done; test ${#x} -gt 500000"}, file.get()), 0);
+    EXPECT_EQ(run_preloaded({"bash", "-c", "x=$(seq 100000); for i in 1 2 3; do bash -c 'true' || exit 1; done; test ${#x} -gt 500000"},
+                            file.get()),
+              0);
     EXPECT_EQ(run_preloaded({"python3", "-c",
                              "import os, subprocess, threading\n"
                              "b = [bytearray(n * 50000) for n in range(1, 60)]\n"
