@@ -227,6 +227,7 @@ private:
             else if (auto const call = runtime_.calls().take(id, static_cast<std::uint32_t>(to))) {
                 call->state->set_error(std::current_exception());
                 call->state->release();
+                runtime_.calls().ended();
             }
         }
     }
@@ -513,7 +514,6 @@ void runtime::on_tree(engine::incoming& m)
         return;
     }
     int const source = static_cast<int>(m.source());
-    handled(source);
     std::size_t const before = m.head().size() - sizeof *f;
     std::uint64_t const ranks_at = before - std::min<std::uint64_t>(before, rounded(std::size_t{f->ranks} * 4, 8));
     bool sound = f->ranks < static_cast<std::uint32_t>(size()) && rounded(std::size_t{f->ranks} * 4, 8) <= before && f->argument_bytes <= ranks_at;
@@ -524,10 +524,12 @@ void runtime::on_tree(engine::incoming& m)
         sound = r < static_cast<std::uint32_t>(size()) && static_cast<int>(r) != rank() && std::find(subtree.begin(), subtree.end(), static_cast<int>(r)) == subtree.end();
         subtree.push_back(static_cast<int>(r));
     }
-    if (!sound)
-        return reply_error(source, {f->slot, f->generation}, wire::status::archive, rank(), "", "a broadcast whose list of ranks cannot be read");
-    m.keep();
-    pool().push((new spread_node(*this, actions_.find(f->action_id), *f, std::move(subtree), std::move(m)))->starting());
+    if (sound) {
+        m.keep();
+        pool().push((new spread_node(*this, actions_.find(f->action_id), *f, std::move(subtree), std::move(m)))->starting());
+    } else
+        reply_error(source, {f->slot, f->generation}, wire::status::archive, rank(), "", "a broadcast whose list of ranks cannot be read");
+    handled(source);
 }
 
 detail::state_ref<detail::state<void>> runtime::send_to_all(action_entry const& e, std::span<int const> ranks, state_base* s, detail::complete_all_function complete,

@@ -77,7 +77,6 @@ std::optional<pending_call> call_table::take(call_id id, std::uint32_t peer) noe
         return std::nullopt;
     pending_call const call = s.call;
     push(id.slot, id.slot);
-    outstanding_.fetch_sub(1, std::memory_order_release);
     return call;
 }
 

@@ -39,9 +39,12 @@ public:
 
     /// Throws limit_error when 4 million calls are outstanding.
     call_id acquire(pending_call const&, std::uint32_t peer);
-    /// Frees the slot and returns what it held, if the id is one that was given out, for that peer, and nobody else took it.
+    /// Frees the slot and returns what it held, if the id is one that was given out, for that peer, and nobody else took it. The call is
+    /// outstanding until `ended`.
     std::optional<pending_call> take(call_id, std::uint32_t peer) noexcept;
-    /// Takes every call to the peer.
+    /// A call that was taken is completed, and what waited for it has run or is a task.
+    void ended() noexcept { outstanding_.fetch_sub(1, std::memory_order_release); }
+    /// Takes every call to the peer and ends it.
     template <class F>
     void take_all(std::uint32_t peer, F&& each)
     {
@@ -50,8 +53,10 @@ public:
                 slot& s = chunks_[c].load(std::memory_order_acquire)->slots[i];
                 call_id const id{c * chunk_slots + i, s.generation.load(std::memory_order_acquire)};
                 if ((id.generation & 1) != 0 && s.peer.load(std::memory_order_relaxed) == peer)
-                    if (auto call = take(id, peer))
+                    if (auto call = take(id, peer)) {
                         each(*call);
+                        ended();
+                    }
             }
     }
     [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }

@@ -62,15 +62,17 @@ void runtime::on_reply(engine::incoming& m)
         call->state->set_error(decode_error(*this, f->outcome, m.head().first(m.head().size() - sizeof *f), static_cast<int>(m.source()),
                                             call->action != nullptr ? call->action->name : "a call"));
         call->state->release();
-        return;
+        return calls_.ended();
     }
     bool const packed = (f->flags & wire::packed) != 0;
     if (m.blocks() == 0 || !active() || ((f->flags & wire::all_given) != 0 && in_reach(m))) {
         reply_message view(*this, m, sizeof *f, packed);
-        return complete(*call, view);
+        complete(*call, view);
+        return calls_.ended();
     }
     m.keep();
     pool().push(*new reply_task(*this, std::move(m), *call, packed));
+    calls_.ended();
 }
 
 } // namespace towline::remoting

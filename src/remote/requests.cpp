@@ -125,17 +125,20 @@ void runtime::on_request(engine::incoming& m)
         ++hostile_;
         return;
     }
-    handled(source);
-    if (f->action >= actions().size())
-        return reply_error(source, {f->slot, f->generation}, wire::status::unknown_action, rank(), "",
-                           fmt::format("there is no function {} in this rank's table of {}", f->action, actions().size()));
+    if (f->action >= actions().size()) {
+        reply_error(source, {f->slot, f->generation}, wire::status::unknown_action, rank(), "",
+                    fmt::format("there is no function {} in this rank's table of {}", f->action, actions().size()));
+        return handled(source);
+    }
     action_entry const& e = actions()[f->action];
     if (e.small && m.blocks() == 0) {
         incoming_call c(*this, m, *f);
-        return c.run(e);
+        c.run(e);
+        return handled(source);
     }
     m.keep();
     pool().push(*new call_task(*this, std::move(m), *f, e));
+    handled(source);
 }
 
 } // namespace towline::remoting

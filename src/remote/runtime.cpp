@@ -163,6 +163,7 @@ auto with_reply(call_table& calls, detail::reply_to to, action_entry const& entr
         if (auto const call = calls.take(id, static_cast<std::uint32_t>(rank))) {
             call->state->set_error(std::current_exception());
             call->state->release();
+            calls.ended();
         }
         return decltype(send(id))();
     }

@@ -146,10 +146,11 @@ private:
     void on_control(engine::incoming&);
     void on_table(int source, std::span<std::byte const> ids);
     void on_death(int rank, bool goodbye);
+    /// Counts a request: when it has run, or is among the tasks that `report_due` sees.
     void handled(int source) noexcept
     {
         auto& n = peers_[static_cast<std::size_t>(source)].handled;
-        n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
     [[nodiscard]] std::uint32_t index_at(action_entry const&, int rank) const;
     void send_control(int rank, wire::control_message const&);
