@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace serialize {
+namespace serializers {
 
 namespace {
 
@@ -174,32 +174,32 @@ void read(reader in, message_b& m)
     }
 }
 
-template <class M, class Sum> void add_message(bench::program& program, std::string const& name, M const& m, Sum sum)
+template <class M, class Sum> void add_message(offers& all, std::string const& name, M const& m, Sum sum)
 {
     auto const bytes = std::make_shared<buffer>();
     std::uint64_t const size = write(*bytes, m);
     std::uint64_t const expected = sum(m);
     auto const out = std::make_shared<buffer>();
-    add(program, name, "serialize", "append", size, size, [&m, out] { return write(*out, m); });
+    add(all, name, "serialize", "append", size, size, [&m, out] { return write(*out, m); });
     auto const reused = std::make_shared<M>();
-    add(program, name, "decode_reused", "append", size, expected, [=] {
+    add(all, name, "decode_reused", "append", size, expected, [=] {
         read({bytes->begin(), bytes->begin() + size}, *reused);
         return sum(*reused);
     });
-    add(program, name, "decode_fresh", "append", size, expected, [=] {
+    add(all, name, "decode_fresh", "append", size, expected, [=] {
         M fresh;
         read({bytes->begin(), bytes->begin() + size}, fresh);
         return sum(fresh);
     });
-    add(program, name, "view", "original", size, expected, [&m, sum] { return sum(m); });
+    add(all, name, "view", "original", size, expected, [&m, sum] { return sum(m); });
 }
 
 } // namespace
 
-void register_append(bench::program& program, message_a const& a, message_b const& b)
+void register_append(offers& all, message_a const& a, message_b const& b)
 {
-    add_message(program, "A", a, [](auto const& m) { return sum_a(m); });
-    add_message(program, "B", b, [](auto const& m) { return sum_b(m); });
+    add_message(all, "A", a, [](auto const& m) { return sum_a(m); });
+    add_message(all, "B", b, [](auto const& m) { return sum_b(m); });
 }
 
-} // namespace serialize
+} // namespace serializers

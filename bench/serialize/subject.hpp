@@ -5,31 +5,38 @@
 #include "messages.hpp"
 
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <string>
+#include <vector>
 
-namespace serialize {
+namespace serializers {
 
-/// Adds a figure of `subject` on message `message` ("A", "B"). `column` is serialize, decode_reused, decode_fresh or view; `operation` does it once and, unless
-/// it serializes, reads every field and returns their sum, which must be `expected`.
-inline void add(bench::program& program, std::string const& message, std::string const& column, std::string const& subject, std::uint64_t size,
-                std::uint64_t expected, std::function<std::uint64_t()> const& operation)
+struct offer {
+    bench::figure figure;
+    std::function<void(bench::sampler&)> turn;
+};
+using offers = std::vector<offer>;
+
+/// Offers a figure of `subject` on message `message` ("A", "B"). `column` is serialize, decode_reused, decode_fresh or view; `size` is that of the
+/// archive in bytes. `operation` does it once: decoding and viewing read every field and return their sum, which must be `expected`; serializing
+/// returns what it can tell cheaply.
+inline void add(offers& all, std::string const& message, std::string const& column, std::string const& subject, std::uint64_t size,
+                std::uint64_t expected, std::function<std::uint64_t()> const& operation, std::string const& variant = "")
 {
-    program.add({.name = message + "." + column, .size = size, .subject = subject}, [=](bench::sampler& s) {
+    all.push_back({{.name = message + "." + column, .size = size, .subject = subject, .variant = variant}, [=](bench::sampler& s) {
         std::uint64_t wrong = 0;
         s.batch(20, [&] { wrong |= operation() ^ expected; });
         s.check(wrong == 0, "the fields read are not those that were written");
-    });
+    }});
 }
 
-void register_towline(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_append(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_cereal(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_boost(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_msgpack(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_protobuf(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_flatbuffers(bench::program&, messages::message_a const&, messages::message_b const&);
-void register_capnp(bench::program&, messages::message_a const&, messages::message_b const&);
+void register_towline(offers&, messages::message_a const&, messages::message_b const&);
+void register_append(offers&, messages::message_a const&, messages::message_b const&);
+void register_cereal(offers&, messages::message_a const&, messages::message_b const&);
+void register_boost(offers&, messages::message_a const&, messages::message_b const&);
+void register_msgpack(offers&, messages::message_a const&, messages::message_b const&);
+void register_protobuf(offers&, messages::message_a const&, messages::message_b const&);
+void register_flatbuffers(offers&, messages::message_a const&, messages::message_b const&);
+void register_capnp(offers&, messages::message_a const&, messages::message_b const&);
 
-} // namespace serialize
+} // namespace serializers

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-namespace serialize {
+namespace serializers {
 
 namespace {
 
@@ -43,32 +43,32 @@ template <class M> std::vector<std::byte> packed(M const& m)
 }
 
 template <class M, class View, class Sum>
-void add_message(bench::program& program, std::string const& name, M const& m, Sum sum)
+void add_message(offers& all, std::string const& name, M const& m, Sum sum)
 {
     auto const bytes = std::make_shared<std::vector<std::byte>>(packed(m));
     std::uint64_t const size = bytes->size();
     std::uint64_t const expected = sum(m);
     auto const room = std::make_shared<std::vector<std::byte>>();
-    add(program, name, "serialize", "towline", size, size, [&m, room] {
+    add(all, name, "serialize", "towline", size, size, [&m, room] {
         towline::archive_writer w(*room, std::size_t{1} << 30); // everything in the index: bytes are copied, as the others do
         w.write(m);
         return w.index().size();
     });
     auto const reused = std::make_shared<M>();
-    add(program, name, "decode_reused", "towline", size, expected, [=] {
+    add(all, name, "decode_reused", "towline", size, expected, [=] {
         towline::archive_reader r(*bytes);
         r.read_into(*reused);
         r.finish();
         return sum(*reused);
     });
-    add(program, name, "decode_fresh", "towline", size, expected, [=] {
+    add(all, name, "decode_fresh", "towline", size, expected, [=] {
         towline::archive_reader r(*bytes);
         auto const fresh = r.read<M>();
         r.finish();
         return sum(fresh);
     });
     auto const view = std::make_shared<View>(); // kept, so that the vectors of views have their memory
-    add(program, name, "view", "towline", size, expected, [=] {
+    add(all, name, "view", "towline", size, expected, [=] {
         towline::archive_reader r(*bytes);
         r.read_into(*view);
         r.finish();
@@ -78,10 +78,10 @@ void add_message(bench::program& program, std::string const& name, M const& m, S
 
 } // namespace
 
-void register_towline(bench::program& program, messages::message_a const& a, messages::message_b const& b)
+void register_towline(offers& all, messages::message_a const& a, messages::message_b const& b)
 {
-    add_message<messages::message_a, message_a_view>(program, "A", a, [](auto const& m) { return messages::sum_a(m); });
-    add_message<messages::message_b, message_b_view>(program, "B", b, [](auto const& m) { return messages::sum_b(m); });
+    add_message<messages::message_a, message_a_view>(all, "A", a, [](auto const& m) { return messages::sum_a(m); });
+    add_message<messages::message_b, message_b_view>(all, "B", b, [](auto const& m) { return messages::sum_b(m); });
 }
 
-} // namespace serialize
+} // namespace serializers
