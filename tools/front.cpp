@@ -24,7 +24,8 @@ namespace towline::tools {
 
 namespace {
 
-static_assert(SIGHUP == 1 && SIGINT == 2 && SIGQUIT == 3 && SIGUSR1 == 10 && SIGUSR2 == 12 && SIGTERM == 15 && SIGCONT == 18 && SIGTSTP == 20);
+static_assert(SIGHUP == 1 && SIGINT == 2 && SIGQUIT == 3 && SIGUSR1 == 10 && SIGUSR2 == 12 && SIGTERM == 15 && SIGCONT == 18 &&
+              SIGTSTP == 20);
 
 sigset_t first_mask;
 struct sigaction first_pipe_action;
@@ -126,7 +127,8 @@ int mind(pid_t keeper, base::unique_fd signals, typist typed)
                 continue;
             if (WIFEXITED(status))
                 return WEXITSTATUS(status);
-            fmt::print(stderr, "towline: the keeper of the job (pid {}) was killed by {}; the job is ended\n", keeper, describe_signal(WTERMSIG(status)));
+            fmt::print(stderr, "towline: the keeper of the job (pid {}) was killed by {}; the job is ended\n", keeper,
+                       describe_signal(WTERMSIG(status)));
             kill_descendants(2000);
             return exit_code(status);
         }

@@ -43,8 +43,14 @@ public:
     void section(std::string name) { section_ = std::move(name); }
     void plain(std::string name, std::string value, std::string note = {}) { add(' ', std::move(name), std::move(value), std::move(note)); }
     void used(std::string name, std::string value, std::string note = {}) { add('+', std::move(name), std::move(value), std::move(note)); }
-    void unused(std::string name, std::string value, std::string note = {}) { add('-', std::move(name), std::move(value), std::move(note)); }
-    void either(bool yes, std::string name, std::string value, std::string note) { add(yes ? '+' : '-', std::move(name), std::move(value), std::move(note)); }
+    void unused(std::string name, std::string value, std::string note = {})
+    {
+        add('-', std::move(name), std::move(value), std::move(note));
+    }
+    void either(bool yes, std::string name, std::string value, std::string note)
+    {
+        add(yes ? '+' : '-', std::move(name), std::move(value), std::move(note));
+    }
 
     [[nodiscard]] std::vector<fact> const& facts() const { return facts_; }
 
@@ -83,8 +89,9 @@ void topology(report& out)
             if (count(type) > 0)
                 caches += fmt::format("{}{} {} x {}", caches.empty() ? "" : ", ", name, count(type),
                                       human_bytes(hwloc_get_obj_by_type(map, type, 0)->attr->cache.size));
-        out.plain("topology", fmt::format("{}, {}, {}, {}", plural(count(HWLOC_OBJ_PACKAGE), "package"), plural(count(HWLOC_OBJ_NUMANODE), "NUMA node"),
-                                          plural(count(HWLOC_OBJ_CORE), "core"), plural(count(HWLOC_OBJ_PU), "hardware thread")));
+        out.plain("topology",
+                  fmt::format("{}, {}, {}, {}", plural(count(HWLOC_OBJ_PACKAGE), "package"), plural(count(HWLOC_OBJ_NUMANODE), "NUMA node"),
+                              plural(count(HWLOC_OBJ_CORE), "core"), plural(count(HWLOC_OBJ_PU), "hardware thread")));
         if (!caches.empty())
             out.plain("caches", caches);
     }
@@ -119,7 +126,8 @@ void memory(report& out)
     } catch (error const& e) {
         refused = e.what();
     }
-    out.either(static_cast<bool>(file), "sealed memory file", file ? "works" : "refused", file ? "holds all that ranks share" : refused + ": nothing can run");
+    out.either(static_cast<bool>(file), "sealed memory file", file ? "works" : "refused",
+               file ? "holds all that ranks share" : refused + ": nothing can run");
     if (file) {
         job::control_view const view(file.get());
         out.used("segment", human_bytes(view.header().segment_bytes),
@@ -135,7 +143,8 @@ void memory(report& out)
                             : "not used: the kernel has none");
     struct statvfs shm {};
     if (statvfs("/dev/shm", &shm) == 0)
-        out.unused("/dev/shm", human_bytes(static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize), "not needed: its size does not matter");
+        out.unused("/dev/shm", human_bytes(static_cast<std::uint64_t>(shm.f_blocks) * shm.f_frsize),
+                   "not needed: its size does not matter");
     else
         out.unused("/dev/shm", "none", "not needed");
 }
@@ -148,18 +157,26 @@ void kernel(report& out)
     out.plain("version", fmt::format("{} {}", name.sysname, name.release));
     bool const wanted = base::setting_switch("TOWLINE_MEMBARRIER", true);
     bool const barrier = wanted && base::register_membarrier();
-    out.either(barrier, "membarrier", barrier ? "works" : wanted ? "refused" : "off",
-               barrier ? "a notifier pays nothing while nobody sleeps" : wanted ? "not used: each notify pays a fence, about 8 ns" : "by TOWLINE_MEMBARRIER");
+    out.either(barrier, "membarrier",
+               barrier  ? "works"
+               : wanted ? "refused"
+                        : "off",
+               barrier  ? "a notifier pays nothing while nobody sleeps"
+               : wanted ? "not used: each notify pays a fence, about 8 ns"
+                        : "by TOWLINE_MEMBARRIER");
     int const refused = base::probe_cross_memory_attach();
     auto const yama = base::first_line("/proc/sys/kernel/yama/ptrace_scope");
     std::string why;
     if (refused != 0)
-        why = yama && *yama != "0" ? fmt::format("refused by Yama (ptrace_scope {}), ", *yama) : fmt::format("refused ({}), ", std::strerror(refused));
+        why = yama && *yama != "0" ? fmt::format("refused by Yama (ptrace_scope {}), ", *yama)
+                                   : fmt::format("refused ({}), ", std::strerror(refused));
     out.either(refused == 0, "cross-memory attach", refused == 0 ? "works" : "refused",
-               refused == 0 ? "memory outside the shared heap moves with one copy" : why + "memory outside the shared heap is copied twice");
+               refused == 0 ? "memory outside the shared heap moves with one copy"
+                            : why + "memory outside the shared heap is copied twice");
     out.plain("Yama", yama ? fmt::format("ptrace_scope {}", *yama) : "absent");
     bool const xpmem = access("/dev/xpmem", R_OK | W_OK) == 0;
-    out.unused("XPMEM", xpmem ? "present" : "absent", xpmem ? "not used: the shared heap and cross-memory attach do without" : "no /dev/xpmem; not needed");
+    out.unused("XPMEM", xpmem ? "present" : "absent",
+               xpmem ? "not used: the shared heap and cross-memory attach do without" : "no /dev/xpmem; not needed");
 }
 
 void towline_itself(report& out)
@@ -179,7 +196,10 @@ void towline_itself(report& out)
             auto const& can = entry.open()->caps();
             out.used(name, "works",
                      fmt::format("{}; messages of {}{}; about {:.0f} ns", entry.summary, human_bytes(can.max_eager),
-                                 can.can_map ? ", big blocks are read in place" : can.can_get ? ", big blocks are fetched" : "", can.latency_ns));
+                                 can.can_map   ? ", big blocks are read in place"
+                                 : can.can_get ? ", big blocks are fetched"
+                                               : "",
+                                 can.latency_ns));
         } catch (error const& e) {
             out.unused(name, "refused", fmt::format("{}; {}", entry.summary, e.what()));
         }

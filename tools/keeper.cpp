@@ -316,7 +316,8 @@ void keeper::on_timers()
         timeout_ = base::deadline(std::chrono::nanoseconds::max());
         if (ending_)
             return;
-        say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended", static_cast<double>(options_.timeout.count()) / 1e9));
+        say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended",
+                        static_cast<double>(options_.timeout.count()) / 1e9));
         for (std::size_t r = 0; r < ranks_.size(); ++r) {
             auto const waits = printable(view_->slots()[r].waiting_for.data(), view_->slots()[r].waiting_for.size());
             if (ranks_[r].running && !waits.empty())
@@ -365,7 +366,8 @@ void keeper::ended(int rank, int status)
         else if (code == 0)
             how = "ended without leaving the job (exit code 0)";
         else if (code > 128 && sigabbrev_np(code - 128) != nullptr && slot.pid.load() != 0 && slot.pid.load() != process.pid)
-            how = fmt::format("ended with exit code {}: its program (pid {}) was killed by {}", code, slot.pid.load(), describe_signal(code - 128));
+            how = fmt::format("ended with exit code {}: its program (pid {}) was killed by {}", code, slot.pid.load(),
+                              describe_signal(code - 128));
         else
             how = fmt::format("ended with exit code {}", code);
         report(rank, how);
@@ -420,7 +422,8 @@ void keeper::report(int rank, std::string const& how)
     auto const& slot = view_->slots()[static_cast<std::size_t>(rank)];
     auto const waits = printable(slot.waiting_for.data(), slot.waiting_for.size());
     say(fmt::format("towline: rank {} (pid {} on {}) {}{}; {}", rank, ranks_[static_cast<std::size_t>(rank)].pid, host_, how,
-                    waits.empty() ? "" : fmt::format(", while it waited for {}", waits), options_.keep_going ? "the others go on" : "the job is ended"));
+                    waits.empty() ? "" : fmt::format(", while it waited for {}", waits),
+                    options_.keep_going ? "the others go on" : "the job is ended"));
 }
 
 void keeper::say(std::string const& line)
@@ -430,7 +433,8 @@ void keeper::say(std::string const& line)
         for (auto* s : {&r.out, &r.err})
             while (*s && (*s)->fd() >= 0) {
                 pollfd ready{(*s)->fd(), POLLIN, 0};
-                if (poll(&ready, 1, 0) <= 0 || (ready.revents & POLLIN) == 0 || !(*s)->pump() || err_->waiting() + out_.waiting() > (4 << 20))
+                if (poll(&ready, 1, 0) <= 0 || (ready.revents & POLLIN) == 0 || !(*s)->pump() ||
+                    err_->waiting() + out_.waiting() > (4 << 20))
                     break;
             }
     if (err_->open_line != nullptr)
@@ -520,8 +524,9 @@ bool keeper::flush_all()
         poll(watched.data(), watched.size(), -1);
         signalfd_siginfo info{};
         while (watched[0].revents != 0 && ::read(signals_.get(), &info, sizeof info) == sizeof info)
-            if (int const number = static_cast<int>(info.ssi_signo);
-                number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT || (number == front_died && getppid() != around_.front))
+            if (int const number = static_cast<int>(info.ssi_signo); number == SIGINT || number == SIGTERM || number == SIGHUP ||
+                                                                     number == SIGQUIT ||
+                                                                     (number == front_died && getppid() != around_.front))
                 return false;
     }
 }

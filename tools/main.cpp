@@ -54,18 +54,22 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
                     "none (default): the system places ranks, which is right where other jobs share the machine")
         ->check(CLI::IsMember({"core", "none"}))
         ->type_name("core|none");
-    run->add_flag("--stats{table}", words.stats, "when the job has ended, a table of calls and of bytes by the way they moved; --stats=FILE.json writes JSON");
+    run->add_flag("--stats{table}", words.stats,
+                  "when the job has ended, a table of calls and of bytes by the way they moved; --stats=FILE.json writes JSON");
     run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
     run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: the others get errors at their calls");
-    run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")->type_name("TIME");
+    run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")
+        ->type_name("TIME");
     run->add_option("--heap", words.heap, "off: no shared heap for big allocations of malloc (as TOWLINE_HEAP=off)")
         ->check(CLI::IsMember({"on", "off"}))
         ->type_name("on|off");
     run->formatter(std::make_shared<run_help>());
-    run->footer("Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
-                "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started,\n"
-                "126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to the ranks, the second kills them.\n"
-                "Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
+    run->footer(
+        "Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
+        "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started,\n"
+        "126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to the ranks, the "
+        "second kills them.\n"
+        "Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
     return run;
 }
 

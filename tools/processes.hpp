@@ -8,7 +8,8 @@
 
 namespace towline::tools {
 
-/// Living descendants (zombies are left out), as far as /proc shows them: who forks and ends meanwhile may be missed. Ask `childless` for the end.
+/// Living descendants (zombies are left out), as far as /proc shows them: who forks and ends meanwhile may be missed. Ask `childless` for
+/// the end.
 [[nodiscard]] std::vector<pid_t> descendants(pid_t of);
 /// Reaps; true if no child is left, and so, in a subreaper, no descendant.
 [[nodiscard]] bool childless() noexcept;
@@ -22,7 +23,8 @@ bool kill_descendants(int patience_ms);
 /// A wait(2) status as a shell's exit code.
 [[nodiscard]] int exit_code(int status) noexcept;
 
-/// Path of libtowline-malloc.so, which lies beside the library that this program uses, in a build tree and when installed; empty where it is not.
+/// Path of libtowline-malloc.so, which lies beside the library that this program uses, in a build tree and when installed; empty where it
+/// is not.
 [[nodiscard]] std::string preload_library();
 
 /// Raises the soft limit on descriptors to the hard one; the old soft limit.

@@ -39,7 +39,8 @@ struct surroundings {
 };
 
 /// Signals that are passed on to the ranks.
-inline constexpr int forwarded_signals[] = {1 /*HUP*/, 2 /*INT*/, 3 /*QUIT*/, 10 /*USR1*/, 12 /*USR2*/, 15 /*TERM*/, 18 /*CONT*/, 20 /*TSTP*/};
+inline constexpr int forwarded_signals[] = {1 /*HUP*/,   2 /*INT*/,   3 /*QUIT*/,  10 /*USR1*/,
+                                            12 /*USR2*/, 15 /*TERM*/, 18 /*CONT*/, 20 /*TSTP*/};
 
 /// The keeper's life, from its fork on; the exit code. Signals in `forwarded_signals` and SIGCHLD are blocked.
 int keep(run_options const&, surroundings const&);

@@ -14,9 +14,10 @@ using job::counter;
 constexpr auto counters = static_cast<std::size_t>(counter::count_);
 using counts = std::array<std::uint64_t, counters>;
 
-constexpr std::array<char const*, counters> names{
-    "calls_sent", "calls_handled", "messages_sent", "bytes_inline", "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
-    "handed_over", "copied_once", "copied_twice", "wire", "bytes_cma", "bytes_staged", "bytes_mapped", "sleeps"};
+constexpr std::array<char const*, counters> names{"calls_sent",        "calls_handled",     "messages_sent",      "bytes_inline",
+                                                  "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
+                                                  "handed_over",       "copied_once",       "copied_twice",       "wire",
+                                                  "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -104,7 +105,8 @@ std::string stats_table(job::control_view const& view, double seconds)
         for (std::size_t i = 0; i < cells.size(); ++i)
             widths[i] = std::max(widths[i], cells[i].size());
     auto const at = [&](counter which) { return sum[static_cast<std::size_t>(which)]; };
-    std::string text = fmt::format("towline: {} rank{}, {:.2f} s; bytes of blocks by how they moved\n", slots.size(), slots.size() == 1 ? "" : "s", seconds);
+    std::string text = fmt::format("towline: {} rank{}, {:.2f} s; bytes of blocks by how they moved\n", slots.size(),
+                                   slots.size() == 1 ? "" : "s", seconds);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         std::string line;
         for (std::size_t i = 0; i < widths.size(); ++i)
@@ -115,7 +117,8 @@ std::string stats_table(job::control_view const& view, double seconds)
     }
     if (at(counter::bytes_cma) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
         text += fmt::format("  copied: {} read from the sender's arena, {} by cross-memory attach, {} through a staging block\n",
-                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cma)), human_bytes(at(counter::bytes_staged)));
+                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cma)),
+                            human_bytes(at(counter::bytes_staged)));
     return text;
 }
 

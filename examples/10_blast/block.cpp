@@ -145,7 +145,8 @@ double block::fastest() const
 {
     double fastest = 0;
     for (std::size_t i = 0; i < volume_; ++i) {
-        primitive w = to_primitive(conserved{{u_[i], u_[volume_ + i], u_[2 * volume_ + i], u_[3 * volume_ + i], u_[4 * volume_ + i]}}, gas_.gamma);
+        primitive w =
+            to_primitive(conserved{{u_[i], u_[volume_ + i], u_[2 * volume_ + i], u_[3 * volume_ + i], u_[4 * volume_ + i]}}, gas_.gamma);
         double speed = std::max({std::abs(w[1]), std::abs(w[2]), std::abs(w[3])}) + std::sqrt(gas_.gamma * w[4] / w[0]);
         fastest = std::max(fastest, speed);
     }

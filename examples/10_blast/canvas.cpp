@@ -150,7 +150,8 @@ void canvas::text(int x, int y, std::string_view s, colour c, int scale)
 void canvas::refuse_foreign(std::string const& path)
 {
     if (file old{std::fopen(path.c_str(), "rb")}; old && !written_by_us(old.get()))
-        throw std::runtime_error(fmt::format("{}: is there already and was not written by this program; move it away or choose another --output", path));
+        throw std::runtime_error(
+            fmt::format("{}: is there already and was not written by this program; move it away or choose another --output", path));
 }
 
 void canvas::write(std::string const& path) const

@@ -160,14 +160,17 @@ deck parse_deck(std::string const& text, std::string const& path)
     double allowed = d.edge / 2 - 4 * d.width(); // the computed shock is a few cells wide, and waves may not leave
     double start = (d.deposit_radius + 2) * d.width();
     if (!(allowed >= start))
-        throw deck_error(fmt::format("{} is {}: too few for a shock between the cells that get the energy and the boundary; at least {} are needed",
-                                     r.at("grid", "cells"), d.cells, 2 * static_cast<int>(std::ceil(d.deposit_radius + 6))));
+        throw deck_error(
+            fmt::format("{} is {}: too few for a shock between the cells that get the energy and the boundary; at least {} are needed",
+                        r.at("grid", "cells"), d.cells, 2 * static_cast<int>(std::ceil(d.deposit_radius + 6))));
     if (!(reach <= allowed))
-        throw deck_error(fmt::format("{} is {}: the shock would be at radius {:.4g} and leave the cube; at most {:.6g} is allowed (radius {:.4g})",
-                                     r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, allowed), allowed));
+        throw deck_error(
+            fmt::format("{} is {}: the shock would be at radius {:.4g} and leave the cube; at most {:.6g} is allowed (radius {:.4g})",
+                        r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, allowed), allowed));
     if (!(reach >= start))
-        throw deck_error(fmt::format("{} is {}: the shock would be at radius {:.4g}, still within the cells that get the energy; at least {:.6g} is needed",
-                                     r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, start)));
+        throw deck_error(fmt::format(
+            "{} is {}: the shock would be at radius {:.4g}, still within the cells that get the energy; at least {:.6g} is needed",
+            r.at("run", "end_time"), d.end_time, reach, exact.time(d.energy, d.density, start)));
     double speed = 0.4 * reach / d.end_time;
     double greatest_pressure = 1e-3 * d.density * speed * speed;
     if (!(d.pressure <= greatest_pressure))

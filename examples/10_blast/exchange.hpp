@@ -1,7 +1,7 @@
 #pragma once
 // What blocks need of each other: faces between neighbours, and few numbers between all. The solver knows no more of processes than this.
-// Faces travel in buffers that circulate: what came in over a face goes out over it the next time, so that after the first steps no memory is
-// allocated, and none is touched that is not warm.
+// Faces travel in buffers that circulate: what came in over a face goes out over it the next time, so that after the first steps no memory
+// is allocated, and none is touched that is not warm.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,8 @@ public:
     /// A buffer for `size` doubles that `send` will carry from this block of ours over this face. Contents: anything.
     virtual std::span<double> outgoing(int block, int face, std::size_t size) = 0;
 
-    /// The buffer goes to the neighbour; the caller must not touch it any more. `tick` counts the states that are exchanged. Does not block.
+    /// The buffer goes to the neighbour; the caller must not touch it any more. `tick` counts the states that are exchanged. Does not
+    /// block.
     virtual void send(int block, int face, std::uint64_t tick) = 0;
 
     /// Whether the neighbour's buffer of that tick is here.

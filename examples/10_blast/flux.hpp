@@ -18,7 +18,8 @@ inline Number limited_slope(Number left, Number right)
     return centre > 0 ? size : -size;
 }
 
-/// HLLC (Toro, Spruce, Speares 1994; wave speeds of Davis 1988). N, T, S: the index of the velocity normal to the face and of the other two.
+/// HLLC (Toro, Spruce, Speares 1994; wave speeds of Davis 1988). N, T, S: the index of the velocity normal to the face and of the other
+/// two.
 template <int N, int T, int S, class Number>
 inline state<Number> hllc(state<Number> const& l, state<Number> const& r, double gamma)
 {

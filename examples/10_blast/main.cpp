@@ -60,7 +60,8 @@ std::optional<deck> agree_on_deck(towline::world& w, options const& o)
             d = parse_deck(p.deck, o.deck);
             int const blocks = o.blocks == 0 ? w.size() : o.blocks;
             if (blocks < w.size())
-                throw std::invalid_argument(fmt::format("--blocks {}: fewer than processes ({}); give each at least one", blocks, w.size()));
+                throw std::invalid_argument(
+                    fmt::format("--blocks {}: fewer than processes ({}); give each at least one", blocks, w.size()));
             layout({d->cells, d->cells, d->cells}, blocks);
             prepare_output(*d, o);
             p.go = true;
@@ -80,7 +81,8 @@ std::optional<deck> agree_on_deck(towline::world& w, options const& o)
 void report_traffic(exchange& others)
 {
     towline::statistics const s = towline::stats();
-    std::uint64_t const mine[] = {s.bytes_handed_over, s.bytes_copied_once, s.bytes_copied_twice, s.handed_over, s.copied_once, s.copied_twice, s.calls_sent};
+    std::uint64_t const mine[] = {s.bytes_handed_over, s.bytes_copied_once, s.bytes_copied_twice, s.handed_over,
+                                  s.copied_once,       s.copied_twice,      s.calls_sent};
     std::uint64_t sum[std::size(mine)] = {};
     for (auto const& one : others.gather(mine))
         for (std::size_t i = 0; i < one.size(); ++i)

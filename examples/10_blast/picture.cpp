@@ -19,14 +19,16 @@ constexpr colour glow{0.98, 0.65, 0.04};
 /// "inferno" of N. Smith and S. van der Walt (matplotlib, public domain), nine of its colours and straight lines between.
 colour inferno(double x)
 {
-    static constexpr colour table[] = {{0.001, 0.000, 0.014}, {0.105, 0.047, 0.255}, {0.333, 0.059, 0.428}, {0.533, 0.133, 0.416}, {0.736, 0.216, 0.330},
-                                       {0.890, 0.346, 0.196}, {0.977, 0.551, 0.039}, {0.976, 0.788, 0.196}, {0.988, 0.998, 0.645}};
+    static constexpr colour table[] = {{0.001, 0.000, 0.014}, {0.105, 0.047, 0.255}, {0.333, 0.059, 0.428},
+                                       {0.533, 0.133, 0.416}, {0.736, 0.216, 0.330}, {0.890, 0.346, 0.196},
+                                       {0.977, 0.551, 0.039}, {0.976, 0.788, 0.196}, {0.988, 0.998, 0.645}};
     constexpr int last = static_cast<int>(std::size(table)) - 1;
     double at = std::clamp(x, 0.0, 1.0) * last;
     int i = std::min(static_cast<int>(at), last - 1);
     double part = at - i;
     auto between = [part](double a, double b) { return a + part * (b - a); };
-    return {between(table[i].red, table[i + 1].red), between(table[i].green, table[i + 1].green), between(table[i].blue, table[i + 1].blue)};
+    return {between(table[i].red, table[i + 1].red), between(table[i].green, table[i + 1].green),
+            between(table[i].blue, table[i + 1].blue)};
 }
 
 /// A whole number of these between two labels: 1, 2 or 5 times a power of ten.
@@ -94,7 +96,8 @@ void draw_profile(std::string const& path, deck const& d, radial_profile const& 
     int const height = 480;
     canvas c(left + width + 30, top + height + 76, paper);
     double const reach = d.edge / 2;
-    double const greatest = 1.05 * std::max(exact.relative_density(1), *std::max_element(profile.density.begin(), profile.density.end()) / d.density);
+    double const greatest =
+        1.05 * std::max(exact.relative_density(1), *std::max_element(profile.density.begin(), profile.density.end()) / d.density);
     auto px = [&](double r) { return left + r / reach * width; };
     auto py = [&](double v) { return top + height - v / greatest * height; };
 

@@ -107,7 +107,8 @@ void remote_exchange::release(int block, int face, std::uint64_t tick)
 
 void remote_exchange::greatest(std::span<double> values)
 {
-    // Dissemination (Hensgen, Finkel, Manber 1988): after round k everybody knows of 2^k processes. Hearing of one twice does not change a maximum.
+    // Dissemination (Hensgen, Finkel, Manber 1988): after round k everybody knows of 2^k processes. Hearing of one twice does not change a
+    // maximum.
     ++reductions_;
     int round = 0;
     for (int distance = 1; distance < processes(); distance *= 2, ++round) {

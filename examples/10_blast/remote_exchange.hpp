@@ -1,6 +1,6 @@
 #pragma once
-// The exchange by remote calls. A face is a moved rma_vector: its memory changes owner and is not copied; the neighbour fills the same memory
-// with its own face and sends it back the next time. Two buffers circulate over a face, or three where one side is ahead.
+// The exchange by remote calls. A face is a moved rma_vector: its memory changes owner and is not copied; the neighbour fills the same
+// memory with its own face and sends it back the next time. Two buffers circulate over a face, or three where one side is ahead.
 
 #include "exchange.hpp"
 #include "layout.hpp"

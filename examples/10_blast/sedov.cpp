@@ -38,7 +38,8 @@ unknowns slopes(double x, unknowns const& y, double gamma)
 sedov::sedov(double gamma) : gamma_(gamma)
 {
     if (!(gamma >= least_gamma && gamma <= greatest_gamma))
-        throw std::invalid_argument(fmt::format("the similarity solution is offered for gamma from {} to {}, not {}", least_gamma, greatest_gamma, gamma));
+        throw std::invalid_argument(
+            fmt::format("the similarity solution is offered for gamma from {} to {}, not {}", least_gamma, greatest_gamma, gamma));
     unknowns y{2 / (gamma + 1), std::log((gamma + 1) / (gamma - 1)), std::log(2 / (gamma + 1)), 0};
     constexpr int steps = 40000;
     double const h = -8.0 / steps; // to e^-8 of the radius: what lies inside has less than 1e-10 of the energy

@@ -1,6 +1,7 @@
 #pragma once
-// The exact solution of a strong point explosion in three dimensions: L. I. Sedov, "Similarity and Dimensional Methods in Mechanics" (1959);
-// the same quantities as in J. R. Kamm and F. X. Timmes, "On Efficient Generation of Numerically Robust Sedov Solutions" (LA-UR-07-2849, 2007).
+// The exact solution of a strong point explosion in three dimensions: L. I. Sedov, "Similarity and Dimensional Methods in Mechanics"
+// (1959); the same quantities as in J. R. Kamm and F. X. Timmes, "On Efficient Generation of Numerically Robust Sedov Solutions"
+// (LA-UR-07-2849, 2007).
 
 #include <vector>
 

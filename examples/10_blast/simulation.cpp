@@ -45,7 +45,8 @@ void prepare_output(deck const& d, options const& o)
     std::error_code why;
     fs::create_directories(o.output, why);
     if (why || !fs::is_directory(o.output))
-        throw std::runtime_error(fmt::format("--output {}: no folder can be made there: {}", o.output, why ? why.message() : "a file has that name"));
+        throw std::runtime_error(
+            fmt::format("--output {}: no folder can be made there: {}", o.output, why ? why.message() : "a file has that name"));
     for (std::string const& path : picture_paths(d, o))
         canvas::refuse_foreign(path);
 }
@@ -58,9 +59,10 @@ void simulate(deck const& d, options const& o, layout const& cut, exchange& othe
     double const reach = exact.radius(d.energy, d.density, d.end_time);
     if (talk) {
         triple const cuts = cut.cuts();
-        fmt::print("Sedov-Taylor blast wave, {0} x {0} x {0} cells in {1} x {2} x {3} blocks on {4} process{5}\n", d.cells, cuts[0], cuts[1], cuts[2],
-                   others.processes(), others.processes() == 1 ? "" : "es");
-        fmt::print("similarity solution for gamma {:.4g}: alpha {:.6f}, shock at radius {:.4g} at time {:.4g}\n", d.gamma, exact.alpha(), reach, d.end_time);
+        fmt::print("Sedov-Taylor blast wave, {0} x {0} x {0} cells in {1} x {2} x {3} blocks on {4} process{5}\n", d.cells, cuts[0],
+                   cuts[1], cuts[2], others.processes(), others.processes() == 1 ? "" : "es");
+        fmt::print("similarity solution for gamma {:.4g}: alpha {:.6f}, shock at radius {:.4g} at time {:.4g}\n", d.gamma, exact.alpha(),
+                   reach, d.end_time);
         std::fflush(stdout);
     }
 
@@ -113,7 +115,8 @@ void simulate(deck const& d, options const& o, layout const& cut, exchange& othe
     if (o.checksum)
         fmt::print("{:<15}{:016x}\n", "checksum", checksum);
     if (!paths.empty())
-        fmt::print("{:<15}{} (and {} more)\n", "pictures", fs::absolute(paths[paths.size() - 2]).lexically_normal().string(), paths.size() - 1);
+        fmt::print("{:<15}{} (and {} more)\n", "pictures", fs::absolute(paths[paths.size() - 2]).lexically_normal().string(),
+                   paths.size() - 1);
     std::fflush(stdout);
 }
 

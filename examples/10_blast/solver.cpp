@@ -72,7 +72,8 @@ void solver::discard(std::size_t i)
     }
 }
 
-/// Advances every block as soon as its neighbours' faces are here, and sends its own at once: while some faces travel, other blocks compute.
+/// Advances every block as soon as its neighbours' faces are here, and sends its own at once: while some faces travel, other blocks
+/// compute.
 sweep_result solver::stage(double ratio, bool protect, bool second)
 {
     sweep_result all;

@@ -42,8 +42,8 @@ struct sweep_result {
 };
 
 /// Strong-stability-preserving RK2 (Heun) stage of a MUSCL scheme: monotonized-central limiter on primitive variables (van Leer 1977),
-/// HLLC fluxes (Toro, Spruce, Speares 1994), and, if wanted, the positivity-preserving flux limiter of Hu, Adams and Shu (J. Comput. Phys. 242, 2013).
-/// Fluxes are computed from the same numbers by both neighbours of a face, so blocks conserve together.
+/// HLLC fluxes (Toro, Spruce, Speares 1994), and, if wanted, the positivity-preserving flux limiter of Hu, Adams and Shu (J. Comput. Phys.
+/// 242, 2013). Fluxes are computed from the same numbers by both neighbours of a face, so blocks conserve together.
 using sweep_function = sweep_result(sweep_job const&, sweep_scratch&);
 sweep_function sweep_baseline;
 #ifdef BLAST_AVX2

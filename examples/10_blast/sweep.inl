@@ -143,7 +143,8 @@ sweep_result sweep(sweep_job const& job, sweep_scratch& scratch)
     positivity const keep{6 * job.ratio, job.least_density, job.least_pressure, job.gamma};
     sweep_result result;
     for (int j = 0; j < ny; ++j)
-        result.limited += row_of_faces<3, 1, 2, Protect>(job.w, j * sy - sz, sz, nx, keep, shifted(z_low, j * static_cast<std::ptrdiff_t>(row)));
+        result.limited +=
+            row_of_faces<3, 1, 2, Protect>(job.w, j * sy - sz, sz, nx, keep, shifted(z_low, j * static_cast<std::ptrdiff_t>(row)));
     for (int k = 0; k < nz; ++k) {
         result.limited += row_of_faces<2, 3, 1, Protect>(job.w, k * sz - sy, sy, nx, keep, y_low);
         for (int j = 0; j < ny; ++j) {

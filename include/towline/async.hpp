@@ -12,8 +12,8 @@
 //   - an rma_vector or serialize_buffer that others share, and borrow(x), is read once from where it is: leave it alone until sent().
 // A parameter std::span<T const> or std::string_view looks into the message while the function runs.
 //
-// Threads: any. async and post never wait for the peer. Errors of a call are thrown by its future's get(): remote_error (the function threw),
-// unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called.
+// Threads: any. async and post never wait for the peer. Errors of a call are thrown by its future's get(): remote_error (the function
+// threw), unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called.
 
 #include <towline/detail/invoke.hpp>
 #include <towline/future.hpp>
@@ -125,8 +125,8 @@ void post(locality to, Args&&... args)
     detail::dispatch<detail::function_action<F>>(to.rank(), {}, std::forward<Args>(args)...);
 }
 
-/// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes the
-/// result, naming the rank; the first by position if there are several.
+/// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes
+/// the result, naming the rank; the first by position if there are several.
 template <auto F, class... Args>
 auto async(localities const& to, Args&&... args)
 {

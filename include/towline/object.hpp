@@ -16,8 +16,9 @@ namespace towline {
 
 namespace detail {
 
-/// References of one handle (and its copies in this process), counted at the object's home by weight: a message takes a part of the weight along, and
-/// nobody has to ask the home. Source: D. Bevan, "Distributed garbage collection using reference counting", 1987 (weighted references).
+/// References of one handle (and its copies in this process), counted at the object's home by weight: a message takes a part of the weight
+/// along, and nobody has to ask the home. Source: D. Bevan, "Distributed garbage collection using reference counting", 1987 (weighted
+/// references).
 class object_reference {
 public:
     object_reference(int home, object_id id, std::uint64_t weight) noexcept : home_(home), id_(id), weight_(weight) {}
@@ -47,8 +48,8 @@ std::uint64_t type_hash()
 
 } // namespace detail
 
-/// A counted handle of a T at some process. Copies count, in this process and in others; it may be an argument or result of calls. The object ends
-/// when the last handle is gone, or with its process. Thread-safe as std::shared_ptr.
+/// A counted handle of a T at some process. Copies count, in this process and in others; it may be an argument or result of calls. The
+/// object ends when the last handle is gone, or with its process. Thread-safe as std::shared_ptr.
 template <class T>
 class remote {
 public:
@@ -66,7 +67,8 @@ public:
     /// Same object.
     friend bool operator==(remote const& a, remote const& b) noexcept
     {
-        return a.reference_ == b.reference_ || (a.reference_ && b.reference_ && a.reference_->home() == b.reference_->home() && a.id() == b.id());
+        return a.reference_ == b.reference_ ||
+               (a.reference_ && b.reference_ && a.reference_->home() == b.reference_->home() && a.id() == b.id());
     }
     [[nodiscard]] detail::object_id id() const noexcept { return reference_ ? reference_->id() : 0; }
 
@@ -78,7 +80,9 @@ public:
 
 private:
     friend struct serializer<remote>;
-    remote(int home, detail::object_id id, std::uint64_t weight) : reference_(std::make_shared<detail::object_reference>(home, id, weight)) {}
+    remote(int home, detail::object_id id, std::uint64_t weight) : reference_(std::make_shared<detail::object_reference>(home, id, weight))
+    {
+    }
     std::shared_ptr<detail::object_reference> reference_;
 };
 
@@ -167,7 +171,8 @@ struct member_action {
 
 /// What an argument of create travels as: text is a string.
 template <class A>
-using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char const*> || std::is_same_v<std::decay_t<A>, char*>, std::string, std::decay_t<A>>;
+using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char const*> || std::is_same_v<std::decay_t<A>, char*>, std::string,
+                                        std::decay_t<A>>;
 
 [[noreturn]] void throw_empty_handle();
 
@@ -177,7 +182,8 @@ using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char con
 template <class T, class... Args>
 [[nodiscard]] call<remote<T>> create(locality at, Args&&... args)
 {
-    static_assert(std::is_constructible_v<T, detail::created_from<Args>...>, "towline::create<T>: T cannot be constructed from these arguments");
+    static_assert(std::is_constructible_v<T, detail::created_from<Args>...>,
+                  "towline::create<T>: T cannot be constructed from these arguments");
     return detail::begin_call<detail::create_action<T, detail::created_from<Args>...>>(at.rank(), std::forward<Args>(args)...);
 }
 

@@ -5,8 +5,8 @@
 
 namespace towline {
 
-/// A T (towline::bitwise<T>) in the shared heap: for big fixed-size structures. Copies share the object, as copies of rma_vector do; clone() makes one
-/// of its own. Empty after a move; to look into an empty one is undefined.
+/// A T (towline::bitwise<T>) in the shared heap: for big fixed-size structures. Copies share the object, as copies of rma_vector do;
+/// clone() makes one of its own. Empty after a move; to look into an empty one is undefined.
 template <class T>
 class rma_object {
 public:

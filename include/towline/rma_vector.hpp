@@ -26,20 +26,21 @@ inline constexpr no_init_t no_init{};
 
 /// As std::vector<T> for types whose bytes are their value (towline::bitwise<T>), with one great difference:
 ///
-///   **COPIES SHARE THEIR ELEMENTS.** A copy costs nothing; what is written through one is read through all. Use clone() for a vector of its own.
+///   **COPIES SHARE THEIR ELEMENTS.** A copy costs nothing; what is written through one is read through all. Use clone() for a vector of
+///   its own.
 ///
-/// A vector that is not the only one and is to change its size or capacity takes a copy of the elements first, and is on its own from then on.
-/// (After Biddiscombe et al., "Zero Copy Serialization using RMA in the HPX Distributed Task-Based Runtime", 2017.)
+/// A vector that is not the only one and is to change its size or capacity takes a copy of the elements first, and is on its own from then
+/// on. (After Biddiscombe et al., "Zero Copy Serialization using RMA in the HPX Distributed Task-Based Runtime", 2017.)
 ///
-/// As an argument or result of a remote call on one machine: moved and not shared, the block itself goes to the other process and no byte is
-/// copied, at any size; otherwise it is lent, and copied once into the receiver's memory (leave it alone until sent()).
-/// Memory comes from this process's shared arena (std::bad_alloc when that is full) and returns to the arena that it came from.
-/// Thread-safe as std::vector; copies may be used by several threads if nobody writes.
+/// As an argument or result of a remote call on one machine: moved and not shared, the block itself goes to the other process and no byte
+/// is copied, at any size; otherwise it is lent, and copied once into the receiver's memory (leave it alone until sent()). Memory comes
+/// from this process's shared arena (std::bad_alloc when that is full) and returns to the arena that it came from. Thread-safe as
+/// std::vector; copies may be used by several threads if nobody writes.
 template <class T>
 class rma_vector {
-    static_assert(std::is_trivially_copyable_v<T> && bitwise<T>,
-                  "towline: rma_vector<T> is for types whose bytes are their value: no pointers, no padding, no bool; use std::vector<T>, or opt a padded "
-                  "type in with towline::bitwise<T>");
+    static_assert(std::is_trivially_copyable_v<T> && bitwise<T>, "towline: rma_vector<T> is for types whose bytes are their value: no "
+                                                                 "pointers, no padding, no bool; use std::vector<T>, or opt a padded "
+                                                                 "type in with towline::bitwise<T>");
 
 public:
     using value_type = T;

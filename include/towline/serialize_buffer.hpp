@@ -24,7 +24,10 @@ public:
 
     serialize_buffer() = default;
     /// `size` elements of its own; numbers are not initialised.
-    explicit serialize_buffer(std::size_t size) : owner_(std::make_shared_for_overwrite<T[]>(size)), data_(owner_.get()), size_(size), own_(true) {}
+    explicit serialize_buffer(std::size_t size)
+        : owner_(std::make_shared_for_overwrite<T[]>(size)), data_(owner_.get()), size_(size), own_(true)
+    {
+    }
     serialize_buffer(T* data, std::size_t size, init_mode mode) : size_(size)
     {
         switch (mode) {

@@ -159,7 +159,8 @@ private:
 
 } // namespace detail
 
-/// Ready when every future is: their values in order (void: future<void>). If some failed, the first by position is thrown, after all ended.
+/// Ready when every future is: their values in order (void: future<void>). If some failed, the first by position is thrown, after all
+/// ended.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures)
 {

@@ -8,11 +8,11 @@
 
 namespace towline {
 
-/// Make one in main. Its constructor joins the job (a program started without `towline run` is a world of one) and returns when every process did
-/// the same; from then on calls are answered while the program computes and waits. One world at a time in a process.
+/// Make one in main. Its constructor joins the job (a program started without `towline run` is a world of one) and returns when every
+/// process did the same; from then on calls are answered while the program computes and waits. One world at a time in a process.
 ///
-/// Its destructor answers calls until every rank came to its own end and everything that was sent, posts included, was handled and answered. When an
-/// exception unwinds it, it does not wait: the others' calls and barriers then throw peer_error.
+/// Its destructor answers calls until every rank came to its own end and everything that was sent, posts included, was handled and
+/// answered. When an exception unwinds it, it does not wait: the others' calls and barriers then throw peer_error.
 class world {
 public:
     /// argc and argv are for later use; nothing is taken from them. Throws usage_error (two functions with one id; a second world),
@@ -37,11 +37,11 @@ public:
     /// False once the rank is known to be dead (only with `towline run --keep-going`; otherwise its death ends the job).
     [[nodiscard]] bool alive(locality) const;
 
-    /// Blocks until every rank came here as often; answers small calls meanwhile, others run on the workers. Throws peer_error when a rank died.
-    /// One thread at a time.
+    /// Blocks until every rank came here as often; answers small calls meanwhile, others run on the workers. Throws peer_error when a rank
+    /// died. One thread at a time.
     void barrier();
-    /// Answers calls on this thread until every other rank serves too or has reached the end of its world and nothing is under way (then true,
-    /// and this world is over: no more calls from here), or until some rank called stop (then false).
+    /// Answers calls on this thread until every other rank serves too or has reached the end of its world and nothing is under way (then
+    /// true, and this world is over: no more calls from here), or until some rank called stop (then false).
     bool serve();
     /// Makes serve return at every rank that is in it, or its next one.
     void stop();

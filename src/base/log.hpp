@@ -1,5 +1,6 @@
 #pragma once
-// What the library says on standard error: "towline[RANK]: text", one write a line. TOWLINE_LOG=off|error|warning|info|debug (default warning).
+// What the library says on standard error: "towline[RANK]: text", one write a line. TOWLINE_LOG=off|error|warning|info|debug (default
+// warning).
 
 #include <fmt/format.h>
 #include <string_view>

@@ -17,7 +17,8 @@ namespace towline::base {
 /// on, yes, true, 1 / off, no, false, 0.
 [[nodiscard]] bool setting_switch(char const* name, bool otherwise);
 /// A whole number.
-[[nodiscard]] std::int64_t setting_number(char const* name, std::int64_t otherwise, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+[[nodiscard]] std::int64_t setting_number(char const* name, std::int64_t otherwise,
+                                          std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                                           std::int64_t most = std::numeric_limits<std::int64_t>::max());
 /// Bytes: "4096", "64K", "16M", "2G", "1T" (powers of 1024; a B or iB behind is allowed).
 [[nodiscard]] std::uint64_t setting_bytes(char const* name, std::uint64_t otherwise);

@@ -24,7 +24,8 @@
 
 namespace towline::engine {
 
-/// A small number of the calling thread, the same until it exits; given out again afterwards. `shared_shard` when there are too many threads.
+/// A small number of the calling thread, the same until it exits; given out again afterwards. `shared_shard` when there are too many
+/// threads.
 inline constexpr unsigned shards = 32;
 inline constexpr unsigned shared_shard = shards - 1;
 [[nodiscard]] unsigned thread_shard_slow() noexcept;

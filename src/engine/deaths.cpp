@@ -17,7 +17,8 @@ void engine::impl::look_for_deaths(bool all)
     if (config.deaths != nullptr)
         deaths_seen.store(config.deaths->load(std::memory_order_acquire), std::memory_order_relaxed);
     for (peer p = 0; p < config.size; ++p) {
-        if (p != config.rank && (peers[p].flags.load(std::memory_order_relaxed) & peer_state::dead) == 0 && config.is_dead(config.context, p))
+        if (p != config.rank && (peers[p].flags.load(std::memory_order_relaxed) & peer_state::dead) == 0 &&
+            config.is_dead(config.context, p))
             bury(p);
     }
 }

@@ -20,10 +20,11 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
     for (auto const& t : config.transports) {
         auto const& caps = t->caps();
         if (!caps.reliable || !caps.ordered)
-            throw usage_error(fmt::format("engine: transport {} is not reliable and ordered; it needs a layer below the engine that makes it so", t->name()));
+            throw usage_error(fmt::format(
+                "engine: transport {} is not reliable and ordered; it needs a layer below the engine that makes it so", t->name()));
         if (caps.max_eager < wire::least_eager)
-            throw usage_error(fmt::format("engine: transport {} carries {} bytes a message, at least {} are needed", t->name(), caps.max_eager,
-                                          wire::least_eager));
+            throw usage_error(fmt::format("engine: transport {} carries {} bytes a message, at least {} are needed", t->name(),
+                                          caps.max_eager, wire::least_eager));
     }
     peers = std::make_unique<peer_state[]>(config.size);
     counts.attach(config.counters);
@@ -163,8 +164,9 @@ void engine::on_death(void (*function)(void* context, peer), void* context)
 
 bool engine::drain(std::chrono::nanoseconds timeout)
 {
-    bool const all = wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
-                          "everything sent to be taken", timeout);
+    bool const all =
+        wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
+             "everything sent to be taken", timeout);
     if (impl_->acquire_token()) {
         impl_->counts.publish();
         impl_->release_token();

@@ -6,7 +6,7 @@
 // How each block travels is the engine's choice, by size, by where it lies, and by what the receiver will do with it:
 //   in the message      small ones, behind the head                                              (inline)
 //   handed over         given heap blocks where the transport maps                               (not copied)
-//   mapped              lent ranges that lie in an arena; the receiver reads them where they are (copied once, by the receiver's fetch; or not, by view)
+//   mapped              lent ranges that lie in an arena; the receiver reads them where they are    (by fetch: copied once; by view: not)
 //   attached            lent plain memory that the receiver copies out: process_vm_readv, if the probe passed   (copied once)
 //   staged              plain memory that the receiver looks at in place: copied into an arena block that is then given (copied once);
 //                       the same where nothing else works and the receiver copies out            (copied twice)
@@ -38,7 +38,8 @@ class incoming;
 
 /// Ends of a message's life at the sender. `ok` is false when the peer died first. Called exactly once, unless `send` threw: then never.
 struct completion {
-    void (*function)(void* context, bool ok) = nullptr;  ///< null: not wanted. Runs on a thread that polls, or inside `send`; must not wait.
+    /// Null: not wanted. Runs on a thread that polls, or inside `send`; must not wait.
+    void (*function)(void* context, bool ok) = nullptr;
     void* context = nullptr;
 };
 
@@ -66,7 +67,8 @@ struct outgoing {
 };
 
 /// A message at its receiver. Passed to a handler by reference: valid until the handler returns, unless moved from after `keep()`.
-/// Its end gives back what was lent (the sender's *sent*) and frees given blocks that nobody took. Not thread-safe; may be moved between threads.
+/// Its end gives back what was lent (the sender's *sent*) and frees given blocks that nobody took. Not thread-safe; may be moved between
+/// threads.
 class incoming {
 public:
     incoming(incoming&& other) noexcept
@@ -110,7 +112,8 @@ public:
     [[nodiscard]] bool ready() const noexcept;
     /// A fetch that has ended did not bring its bytes (the peer died, or lent memory that is not there).
     [[nodiscard]] bool failed() const noexcept;
-    /// Calls `then(context, ok, message)` once every started fetch has ended: at once if `ready()`, else from a later poll. The message is moved in.
+    /// Calls `then(context, ok, message)` once every started fetch has ended: at once if `ready()`, else from a later poll. The message is
+    /// moved in.
     static void when_ready(incoming&& message, void (*then)(void* context, bool ok, incoming& message), void* context);
 
     /// Copies what lies in the transport's memory (head, small blocks), so that the object may be moved away and outlive the handler.
@@ -158,7 +161,8 @@ class engine {
 public:
     static constexpr std::size_t max_head = std::size_t{1} << 31;
 
-    /// Throws usage_error for a setup that cannot work (rank outside the world, a transport that is too small or neither reliable nor ordered).
+    /// Throws usage_error for a setup that cannot work (rank outside the world, a transport that is too small or neither reliable nor
+    /// ordered).
     explicit engine(setup);
     /// Stops the background thread; messages still queued are dropped and completions still due are not called (drain first).
     /// No other thread may be inside a call, and every incoming of this engine must have ended.
@@ -169,7 +173,8 @@ public:
     [[nodiscard]] peer rank() const noexcept;
     [[nodiscard]] peer size() const noexcept;
 
-    /// Ends the engine before its destruction: from now on calls from any thread throw usage_error (progress does nothing) and waits end so.
+    /// Ends the engine before its destruction: from now on calls from any thread throw usage_error (progress does nothing) and waits end
+    /// so.
     void close() noexcept;
 
     /// Installs a handler; the same order of registration on every rank gives the same ids. Before the first message only.
@@ -177,7 +182,8 @@ public:
     handler_id add_handler(handler, void* context);
 
     /// Sends. Never waits for the receiver's program: when the transport is busy, a plain thread makes progress until there is room
-    /// (bounded memory); inside a handler the message is queued. Throws peer_error if the peer is known to be dead, limit_error, usage_error.
+    /// (bounded memory); inside a handler the message is queued. Throws peer_error if the peer is known to be dead, limit_error,
+    /// usage_error.
     void send(outgoing const&);
     /// The fast path: no blocks, no completions, and a head that best fits the transport's cheapest message (40 bytes; more is allowed).
     void send_small(peer to, handler_id, std::span<std::byte const> head);
@@ -185,10 +191,10 @@ public:
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
 
-    /// Blocks until `ready()` is true (it may send and poll): makes progress, spins, yields, then sleeps. `ready` is called often, from this thread only, and must not throw, and becomes
-    /// true by a handler, or by another thread that calls `notify` afterwards. `what` is shown by whoever asks what this rank waits for
-    /// (static text). False on timeout. Throws usage_error inside a handler. Does not throw when peers die: conditions must come true then
-    /// (see on_death).
+    /// Blocks until `ready()` is true (it may send and poll): makes progress, spins, yields, then sleeps. `ready` is called often, from
+    /// this thread only, and must not throw, and becomes true by a handler, or by another thread that calls `notify` afterwards. `what` is
+    /// shown by whoever asks what this rank waits for (static text). False on timeout. Throws usage_error inside a handler. Does not throw
+    /// when peers die: conditions must come true then (see on_death).
     template <class Ready>
     bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max())
     {
@@ -202,8 +208,8 @@ public:
     /// True on a thread that is inside a handler of this engine.
     [[nodiscard]] bool in_handler() const noexcept;
 
-    /// Called once per peer that is gone (dead, left, or lost by its transport), from a poll, after the engine failed its own completions for
-    /// it. What the peer had published before was handled before, as far as its transport can tell.
+    /// Called once per peer that is gone (dead, left, or lost by its transport), from a poll, after the engine failed its own completions
+    /// for it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
 
     /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).

@@ -62,13 +62,15 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
             if (got < 0 && (why == EPERM || why == ENOSYS || why == EACCES)) {
                 // A filter came after the probe, or the peer may not be read: the sender pushes, now and later.
                 if (!attach_refused.exchange(true, std::memory_order_relaxed))
-                    base::log(base::log_level::info, "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on",
-                              config.rank, s.source, std::strerror(why));
+                    base::log(base::log_level::info,
+                              "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on", config.rank,
+                              s.source, std::strerror(why));
                 return attach_result::refused;
             }
             // A peer that died is told of elsewhere.
-            base::log(why == ESRCH ? base::log_level::info : base::log_level::warning, "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source,
-                      b.data, got == 0 ? "no bytes" : std::strerror(why));
+            base::log(why == ESRCH ? base::log_level::info : base::log_level::warning,
+                      "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source, b.data,
+                      got == 0 ? "no bytes" : std::strerror(why));
             return attach_result::failed;
         }
         to += got;
@@ -177,7 +179,8 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
             ended = std::exchange(f->state, nullptr);
             if (ok) {
                 bool const maps = self.peers[source].maps;
-                self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire, f->size);
+                self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire,
+                                  f->size);
             }
             f->generation = (f->generation + 1) & 0x7fffffff;
             self.free_fetches.push_back(static_cast<std::uint32_t>(index));

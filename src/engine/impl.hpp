@@ -185,7 +185,8 @@ struct engine::impl {
     /// The peer, its transport chosen and known to be alive; throws otherwise.
     peer_state& reach(peer to);
     void resolve(peer to, peer_state&);
-    [[nodiscard]] bool post(peer to, peer_state&, transport::handler_id, std::span<std::byte const> head, std::span<std::byte const> body, when_busy);
+    [[nodiscard]] bool post(peer to, peer_state&, transport::handler_id, std::span<std::byte const> head, std::span<std::byte const> body,
+                            when_busy);
     void enqueue(peer to, peer_state&, transport::handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
     bool flush(peer to, peer_state&);
     void flush_queues();

@@ -39,8 +39,8 @@ void engine::impl::count_block(impl& e, block_state& b, bool copied) noexcept
         break;
     case wire::how::staged:
     case wire::how::staged_here:
-        e.counts.block(copied ? counter::copied_twice : counter::copied_once, copied ? counter::bytes_copied_twice : counter::bytes_copied_once,
-                       b.size);
+        e.counts.block(copied ? counter::copied_twice : counter::copied_once,
+                       copied ? counter::bytes_copied_twice : counter::bytes_copied_once, b.size);
         e.counts.add(counter::bytes_staged, b.size);
         break;
     case wire::how::mapped:

@@ -78,7 +78,8 @@ bool engine::impl::serve(pull_job& job)
             return false;
         std::uint64_t const n = std::min(room, job.what.bytes);
         wire::piece_header const header{job.what.fetch, job.what.offset};
-        auto const status = p.via->try_send(job.to, wire::piece, wire::bytes_of(header), {static_cast<std::byte const*>(kept->data) + job.what.offset, n});
+        auto const status =
+            p.via->try_send(job.to, wire::piece, wire::bytes_of(header), {static_cast<std::byte const*>(kept->data) + job.what.offset, n});
         if (status == transport::send_status::busy)
             return false;
         if (status == transport::send_status::unreachable) {

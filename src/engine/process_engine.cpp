@@ -24,7 +24,8 @@ bool attach_works(job::membership& job)
     (void)::prctl(PR_SET_PTRACER, ::getppid(), 0, 0, 0);
     for (int r = 0; r < job.size(); ++r) {
         int const pid = job.slot(r).pid.load(std::memory_order_acquire);
-        if (r != job.rank() && pid != 0 && job.slot(r).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined))
+        if (r != job.rank() && pid != 0 &&
+            job.slot(r).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined))
             return engine::may_read_memory_of(pid);
     }
     int const here = 1;

@@ -41,7 +41,8 @@ void engine::impl::resolve(peer to, peer_state& p)
         }
         reasons += fmt::format("; {}: {}", t->name(), why);
     }
-    throw peer_error(fmt::format("no transport reaches rank {}{}", to, reasons.empty() ? "; there are none" : reasons), static_cast<int>(to));
+    throw peer_error(fmt::format("no transport reaches rank {}{}", to, reasons.empty() ? "; there are none" : reasons),
+                     static_cast<int>(to));
 }
 
 peer_state& engine::impl::reach(peer to)
@@ -87,8 +88,8 @@ private:
 
 } // namespace
 
-bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head, std::span<std::byte const> body,
-                        when_busy manner)
+bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head,
+                        std::span<std::byte const> body, when_busy manner)
 {
     room_waiter room;
     bool announced = false;
@@ -146,7 +147,8 @@ bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std:
     }
 }
 
-void engine::impl::enqueue(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head, std::span<std::byte const> body)
+void engine::impl::enqueue(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head,
+                           std::span<std::byte const> body)
 {
     peer_state::waiting_message m{kind, std::vector<std::byte>(head.size() + body.size())};
     if (!head.empty())
@@ -217,7 +219,8 @@ void engine::impl::flush_queues()
     }
 }
 
-bool engine::impl::post_stream(peer to, peer_state& p, std::span<std::span<std::byte const> const> parts, std::uint64_t total, when_busy manner)
+bool engine::impl::post_stream(peer to, peer_state& p, std::span<std::span<std::byte const> const> parts, std::uint64_t total,
+                               when_busy manner)
 {
     // The parts are one sequence of bytes: long ones go from where they are, short ones are put together.
     wire::fragment_header header{next_stream.fetch_add(1, std::memory_order_relaxed), total, 0};

@@ -138,7 +138,8 @@ void engine::impl::handle_message(peer source, std::span<std::byte const> payloa
     std::span<std::byte const> head;
     if (!parts.next(sizeof *header, part) || !parts.next(header->blocks * sizeof(wire::descriptor), descriptors) ||
         !parts.next(header->head_bytes, head))
-        return refuse(fmt::format("{} bytes cannot hold {} blocks and a head of {} bytes", payload.size(), header->blocks, header->head_bytes));
+        return refuse(
+            fmt::format("{} bytes cannot hold {} blocks and a head of {} bytes", payload.size(), header->blocks, header->head_bytes));
 
     message_state state;
     state.owner = &face;

@@ -42,7 +42,8 @@ public:
     {
         std::size_t const front = sizeof(wire::message_header) + o.blocks.size() * sizeof(wire::descriptor);
         std::byte* at = front_room(front);
-        wire::message_header const header{static_cast<std::uint32_t>(o.head.size()), o.handler, static_cast<std::uint16_t>(o.blocks.size()), id_flags};
+        wire::message_header const header{static_cast<std::uint32_t>(o.head.size()), o.handler, static_cast<std::uint16_t>(o.blocks.size()),
+                                          id_flags};
         std::memcpy(at, &header, sizeof header);
         at += sizeof header;
         for (auto const& b : plan.blocks) {

@@ -179,12 +179,14 @@ void core::empty_return_box() noexcept
     auto const link_of = [&](std::uint64_t offset) -> std::uint64_t* {
         std::byte* const block = segment + offset;
         if (offset >= arena_begin && offset < addresses.segment_bytes() && offset % 64 == 0)
-            if (auto const what = memory.kind_at(block); what == extents::kind::region || (what == extents::kind::block && memory.begins(block)))
+            if (auto const what = memory.kind_at(block);
+                what == extents::kind::region || (what == extents::kind::block && memory.begins(block)))
                 return reinterpret_cast<std::uint64_t*>(block);
         corrupt = true;
         return nullptr;
     };
-    returned.fetch_add(page->returns.take(link_of, [&](std::uint64_t offset) { deallocate_own(segment + offset); }), std::memory_order_relaxed);
+    returned.fetch_add(page->returns.take(link_of, [&](std::uint64_t offset) { deallocate_own(segment + offset); }),
+                       std::memory_order_relaxed);
     if (corrupt && !complained.exchange(true))
         base::log(base::log_level::error, "a peer gave back something that is not a block of this heap; what else it returned may be lost");
 }

@@ -46,8 +46,8 @@ struct core {
     void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
     void deallocate_own(void* block) noexcept;
     void empty_return_box() noexcept;
-    /// In a forked child: this thread's caches in the pool are no more. The pool would empty them when the child exits, and wait for locks that other
-    /// threads of the parent held.
+    /// In a forked child: this thread's caches in the pool are no more. The pool would empty them when the child exits, and wait for locks
+    /// that other threads of the parent held.
     void forget_pool() noexcept;
     [[nodiscard]] std::size_t usable(void const* block) const noexcept;
 

@@ -179,7 +179,8 @@ std::uint32_t extents::unpark(std::uint32_t size) noexcept
     auto& slot = slot_for(size);
     std::uint64_t word = slot.load(std::memory_order_relaxed);
     auto const has = static_cast<std::uint32_t>(word);
-    if (has < size || bin_of(has) != bin_of(size) || !slot.compare_exchange_strong(word, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
+    if (has < size || bin_of(has) != bin_of(size) ||
+        !slot.compare_exchange_strong(word, 0, std::memory_order_acq_rel, std::memory_order_relaxed))
         return nil;
     auto const at = static_cast<std::uint32_t>(word >> 32);
     table_[at].head.store(word_for(has, kind::block, false), std::memory_order_relaxed);
@@ -340,8 +341,8 @@ bool extents::resize(void* begin, std::size_t bytes) noexcept
     return true;
 }
 
-/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left (parked blocks count, but stay).
-/// No lock while the kernel works.
+/// Gives warm extents back to the kernel, the largest first, until three quarters of what may be kept are left (parked blocks count, but
+/// stay). No lock while the kernel works.
 void extents::trim() noexcept
 {
     std::unique_lock guard(mutex_);

@@ -41,7 +41,8 @@ public:
     [[nodiscard]] piece allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept;
     /// Gives back an extent that begins at `begin`; false (and nothing happens) if there is no such extent.
     bool release(void* begin, kind what) noexcept;
-    /// Makes the block at `begin` at least `bytes` long where it is: gives back the end, or takes from a free neighbour. False if that cannot be.
+    /// Makes the block at `begin` at least `bytes` long where it is: gives back the end, or takes from a free neighbour. False if that
+    /// cannot be.
     bool resize(void* begin, std::size_t bytes) noexcept;
 
     /// What the byte at `pointer` (in the arena) is part of, where that is a region; else what begins at its granule.

@@ -1,7 +1,7 @@
 // fork() without exec. Shared mappings stay shared in a child, so it could write into its parent's memory, and would see its parent's later
-// writes. So the child replaces its own arena, at the same addresses, by a private copy of what was in use, before fork returns in the parent:
-// a private view of the file (which never shows a torn page, not even to the stack that we may stand on) whose pages are then copied by
-// the kernel one by one. Peers' segments become private views, copied as far as the child writes.
+// writes. So the child replaces its own arena, at the same addresses, by a private copy of what was in use, before fork returns in the
+// parent: a private view of the file (which never shows a torn page, not even to the stack that we may stand on) whose pages are then
+// copied by the kernel one by one. Peers' segments become private views, copied as far as the child writes.
 
 #include "heap/core.hpp"
 

@@ -30,9 +30,10 @@ public:
     explicit arena_full(std::size_t size) noexcept
     {
         auto const now = stats();
-        std::snprintf(text_, sizeof text_,
-                      "no room for %zu bytes in the shared heap: %llu of %llu MiB in use; TOWLINE_SEGMENT (a power of two, like 128G) enlarges it",
-                      size, static_cast<unsigned long long>(now.in_use >> 20), static_cast<unsigned long long>(now.arena_bytes >> 20));
+        std::snprintf(
+            text_, sizeof text_,
+            "no room for %zu bytes in the shared heap: %llu of %llu MiB in use; TOWLINE_SEGMENT (a power of two, like 128G) enlarges it",
+            size, static_cast<unsigned long long>(now.in_use >> 20), static_cast<unsigned long long>(now.arena_bytes >> 20));
     }
     [[nodiscard]] char const* what() const noexcept override { return text_; }
 
@@ -189,8 +190,8 @@ void* attach(address where, std::size_t size)
 {
     window& all = opened().addresses;
     if (where.arena >= all.arenas() || where.offset > all.segment_bytes() || size > all.segment_bytes() - where.offset) [[unlikely]]
-        throw error(fmt::format("{} bytes at offset {} of arena {} are not shared memory of this job ({} arenas of {} bytes)", size, where.offset,
-                                where.arena, all.arenas(), all.arenas() == 0 ? 0 : all.segment_bytes()));
+        throw error(fmt::format("{} bytes at offset {} of arena {} are not shared memory of this job ({} arenas of {} bytes)", size,
+                                where.offset, where.arena, all.arenas(), all.arenas() == 0 ? 0 : all.segment_bytes()));
     if (int const number = all.map(where.arena); number != 0) [[unlikely]]
         throw system_error(fmt::format("mapping the shared memory of rank {}", where.arena), number);
     return all.segment(where.arena) + where.offset;

@@ -9,8 +9,9 @@
 //
 // Thread-safe. What the preload allocator calls here never allocates big blocks itself.
 //
-// Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 64K), TOWLINE_HEAP_KEEP (how much
-// freed memory stays warm before the kernel gets it back; a quarter of the memory shared among the ranks, 64M at least), TOWLINE_SEGMENT.
+// Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 64K), TOWLINE_HEAP_KEEP
+// (how much freed memory stays warm before the kernel gets it back; a quarter of the memory shared among the ranks, 64M at least),
+// TOWLINE_SEGMENT.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,8 @@ void deallocate(void* block) noexcept;
 
 /// Bytes that the block at `block` can hold (at least what was asked for); own arena only (0 for a peer's).
 [[nodiscard]] std::size_t usable_size(void const* block) noexcept;
-/// Makes a block of the own arena `size` bytes long where it is, if that is possible; its content stays. Contents of new bytes are undefined.
+/// Makes a block of the own arena `size` bytes long where it is, if that is possible; its content stays. Contents of new bytes are
+/// undefined.
 [[nodiscard]] bool try_resize(void* block, std::size_t size) noexcept;
 
 /// True if the byte is in the window (any rank's segment); a subtraction and a compare. False in a program that never used the heap.
@@ -73,9 +75,9 @@ struct statistics {
 /// full) null. Calls no malloc of this size. `clean` says whether the block reads as zeros.
 [[nodiscard]] void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean) noexcept;
 
-// After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it writes
-// stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. Such a fork copies what is
-// in use of the arena (about a second per GiB); posix_spawn, vfork, system and popen copy nothing. Blocks that peers handed over lie in the peers'
-// arenas: a child sees later changes of those by its parent, until it writes to them itself.
+// After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it
+// writes stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. Such a fork
+// copies what is in use of the arena (about a second per GiB); posix_spawn, vfork, system and popen copy nothing. Blocks that peers handed
+// over lie in the peers' arenas: a child sees later changes of those by its parent, until it writes to them itself.
 
 } // namespace towline::heap

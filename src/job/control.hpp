@@ -71,7 +71,8 @@ struct alignas(4096) control_header {
     std::uint32_t bound;          ///< 1: ranks are pinned to cores
     // changing
     alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
-    alignas(64) std::atomic<std::uint32_t> fence_generation; ///< futex word: bumped when a fence may be complete, and when a rank leaves or dies
+    /// Futex word: bumped when a fence may be complete, and when a rank leaves or dies.
+    alignas(64) std::atomic<std::uint32_t> fence_generation;
 };
 static_assert(sizeof(control_header) == 4096);
 

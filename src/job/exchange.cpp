@@ -36,7 +36,8 @@ void membership::put(std::string_view key, std::string_view value)
     std::size_t const used = slot.card_bytes.load(std::memory_order_relaxed);
     std::size_t const wanted = key.size() + value.size() + 2;
     if (wanted > slot.card.size() - used)
-        throw limit_error(fmt::format("put: the card of rank {} is full: {} of {} bytes used, '{}' needs {}", rank_, used, slot.card.size(), key, wanted));
+        throw limit_error(fmt::format("put: the card of rank {} is full: {} of {} bytes used, '{}' needs {}", rank_, used, slot.card.size(),
+                                      key, wanted));
     char* to = slot.card.data() + used;
     std::memcpy(to, key.data(), key.size());
     to[key.size()] = '=';

@@ -74,8 +74,8 @@ std::uint64_t chosen_segment_bytes(std::uint32_t size, job_options const& option
         throw usage_error(fmt::format("a segment of {} bytes: it has to be a power of two, 16M or more (TOWLINE_SEGMENT)", bytes));
     auto const [most, why] = segments_bound(size);
     if (bytes > most / size)
-        throw limit_error(fmt::format("{} segments of {} MiB do not fit: {} allows {} MiB; choose a smaller TOWLINE_SEGMENT", size, bytes >> 20,
-                                      why, most >> 20));
+        throw limit_error(fmt::format("{} segments of {} MiB do not fit: {} allows {} MiB; choose a smaller TOWLINE_SEGMENT", size,
+                                      bytes >> 20, why, most >> 20));
     return bytes;
 }
 
@@ -121,7 +121,8 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
     if (!file)
         throw system_error("memfd_create", errno);
     if (ftruncate(file.get(), static_cast<off_t>(control + size * segment)) != 0)
-        throw system_error(fmt::format("making a job file of {} MiB (sparse; ulimit -f, TOWLINE_SEGMENT)", (control + size * segment) >> 20), errno);
+        throw system_error(
+            fmt::format("making a job file of {} MiB (sparse; ulimit -f, TOWLINE_SEGMENT)", (control + size * segment) >> 20), errno);
 
     std::size_t const mapped = sizeof(control_header) + size * sizeof(rank_slot);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);

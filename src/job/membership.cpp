@@ -117,7 +117,8 @@ struct joiner {
         struct stat about {};
         if (fstat(fd, &about) != 0)
             return {kind::usage,
-                    "names a closed descriptor: either a rank started this program (a child of a rank is not part of the job: unset TOWLINE_JOB "
+                    "names a closed descriptor: either a rank started this program (a child of a rank is not part of the job: unset "
+                    "TOWLINE_JOB "
                     "for it), or a wrapper between towline run and the program closed it",
                     0};
         int const seals = fcntl(fd, F_GET_SEALS);
@@ -138,7 +139,8 @@ struct joiner {
         if (static_cast<std::uint32_t>(rank) >= size)
             return {kind::usage, "names a rank that the job does not have", 0};
         if (barrier && !base::register_membarrier())
-            return {kind::usage, "names a job that uses membarrier(2), which this process may not: start it with TOWLINE_MEMBARRIER=off", 0};
+            return {kind::usage, "names a job that uses membarrier(2), which this process may not: start it with TOWLINE_MEMBARRIER=off",
+                    0};
         // Nobody but us may outlive the launcher, and our own children are not ranks.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (failure const f = map(fd, size); f.what != kind::ok)

@@ -1,7 +1,8 @@
 // Calls to many: the arguments travel down a binomial tree as they were encoded once, the results up it.
 //
-// A rank that gets a broadcast for a list of ranks (itself and its subtree) hands the upper half of the list to the first rank of that half, and so on
-// until it is alone; runs the function; waits for its branches; and sends all results, as the bytes they are, to where the call came from.
+// A rank that gets a broadcast for a list of ranks (itself and its subtree) hands the upper half of the list to the first rank of that
+// half, and so on until it is alone; runs the function; waits for its branches; and sends all results, as the bytes they are, to where the
+// call came from.
 
 #include "remote/message.hpp"
 #include "remote/requests.hpp"
@@ -112,10 +113,12 @@ struct heap_block : detail::held {
     void* data;
 };
 
-/// A broadcast at one rank: its branches, and what is to be done when they have answered. Counts itself down; the last step is a task of its own.
+/// A broadcast at one rank: its branches, and what is to be done when they have answered. Counts itself down; the last step is a task of
+/// its own.
 class spread : public task, public detail::pooled {
 public:
-    spread(runtime& r, action_entry const* e, std::uint64_t id, std::uint16_t f, bool reply_wanted) : runtime_(r), entry_(e), action_id_(id), flags_(f), wanted_(reply_wanted)
+    spread(runtime& r, action_entry const* e, std::uint64_t id, std::uint16_t f, bool reply_wanted)
+        : runtime_(r), entry_(e), action_id_(id), flags_(f), wanted_(reply_wanted)
     {
         task::run = [](task* t) noexcept { static_cast<spread*>(t)->finish(); };
     }
@@ -154,7 +157,8 @@ protected:
             send_branch(*b, arguments, blocks);
     }
 
-    /// Every result of the branches, by rank; what is missing or wrong in an answer is an error of that rank. Bytes of errors lie in `errors`.
+    /// Every result of the branches, by rank; what is missing or wrong in an answer is an error of that rank. Bytes of errors lie in
+    /// `errors`.
     void collect(std::vector<result_entry>& results, std::vector<std::vector<std::byte>>& errors)
     {
         for (auto& b : branches_) {
@@ -209,7 +213,8 @@ private:
             append(head, &rank, sizeof rank);
         }
         head.resize(rounded(head.size(), 8));
-        wire::tree_footer const f{action_id_, arguments.size(), id.slot, id.generation, static_cast<std::uint32_t>(b.ranks.size() - 1), flags_, 0};
+        wire::tree_footer const f{
+            action_id_, arguments.size(), id.slot, id.generation, static_cast<std::uint32_t>(b.ranks.size() - 1), flags_, 0};
         append(head, &f, sizeof f);
         runtime_.count_sent(to);
         try {
@@ -246,7 +251,8 @@ private:
                 return false;
             std::memcpy(&e, rest.data(), sizeof e);
             rest = rest.subspan(sizeof e);
-            if (e.bytes > rest.size() || e.blocks > m.blocks() - block || e.outcome >= wire::status::count_ || missing.erase(static_cast<int>(e.rank)) != 1)
+            if (e.bytes > rest.size() || e.blocks > m.blocks() - block || e.outcome >= wire::status::count_ ||
+                missing.erase(static_cast<int>(e.rank)) != 1)
                 return false;
             results.push_back({static_cast<int>(e.rank), e.outcome, e.flags, rest.first(e.bytes), &m, block, e.blocks});
             rest = rest.subspan(std::min<std::size_t>(rounded(e.bytes, 16), rest.size()));
@@ -259,7 +265,8 @@ private:
 /// Where the broadcast began.
 class spread_root final : public spread {
 public:
-    spread_root(runtime& r, action_entry const& e, std::uint16_t f, std::vector<int> ranks, state_base* s, detail::complete_all_function complete)
+    spread_root(runtime& r, action_entry const& e, std::uint16_t f, std::vector<int> ranks, state_base* s,
+                detail::complete_all_function complete)
         : spread(r, &e, e.id, f, s != nullptr), ranks_(std::move(ranks)), state_(s), complete_(complete)
     {
     }
@@ -396,8 +403,8 @@ private:
         own_.result = encode_error(c.where, c.type, c.text);
         own_.blocks.clear();
         if (!wanted_)
-            base::log(base::log_level::warning, "a posted {} from rank {} failed with {}: {}", entry_ != nullptr ? entry_->name : "function",
-                      message_.source(), c.type, c.text);
+            base::log(base::log_level::warning, "a posted {} from rank {} failed with {}: {}",
+                      entry_ != nullptr ? entry_->name : "function", message_.source(), c.type, c.text);
     }
     void reach_blocks()
     {
@@ -516,12 +523,14 @@ void runtime::on_tree(engine::incoming& m)
     int const source = static_cast<int>(m.source());
     std::size_t const before = m.head().size() - sizeof *f;
     std::uint64_t const ranks_at = before - std::min<std::uint64_t>(before, rounded(std::size_t{f->ranks} * 4, 8));
-    bool sound = f->ranks < static_cast<std::uint32_t>(size()) && rounded(std::size_t{f->ranks} * 4, 8) <= before && f->argument_bytes <= ranks_at;
+    bool sound =
+        f->ranks < static_cast<std::uint32_t>(size()) && rounded(std::size_t{f->ranks} * 4, 8) <= before && f->argument_bytes <= ranks_at;
     std::vector<int> subtree;
     for (std::uint32_t i = 0; sound && i < f->ranks; ++i) {
         std::uint32_t r = 0;
         std::memcpy(&r, m.head().data() + ranks_at + i * 4, 4);
-        sound = r < static_cast<std::uint32_t>(size()) && static_cast<int>(r) != rank() && std::find(subtree.begin(), subtree.end(), static_cast<int>(r)) == subtree.end();
+        sound = r < static_cast<std::uint32_t>(size()) && static_cast<int>(r) != rank() &&
+                std::find(subtree.begin(), subtree.end(), static_cast<int>(r)) == subtree.end();
         subtree.push_back(static_cast<int>(r));
     }
     if (sound) {
@@ -532,8 +541,9 @@ void runtime::on_tree(engine::incoming& m)
     handled(source);
 }
 
-detail::state_ref<detail::state<void>> runtime::send_to_all(action_entry const& e, std::span<int const> ranks, state_base* s, detail::complete_all_function complete,
-                                                            std::span<std::byte const> packed, detail::parcel* p)
+detail::state_ref<detail::state<void>> runtime::send_to_all(action_entry const& e, std::span<int const> ranks, state_base* s,
+                                                            detail::complete_all_function complete, std::span<std::byte const> packed,
+                                                            detail::parcel* p)
 {
     check_rank(rank());
     std::vector<bool> seen(static_cast<std::size_t>(size()));
@@ -559,8 +569,8 @@ detail::state_ref<detail::state<void>> runtime::send_to_all(action_entry const& 
 
 namespace towline::detail {
 
-state_ref<state<void>> send_to_all(action_entry const& e, std::span<int const> ranks, state_base* s, complete_all_function complete, std::span<std::byte const> packed,
-                                   parcel* p)
+state_ref<state<void>> send_to_all(action_entry const& e, std::span<int const> ranks, state_base* s, complete_all_function complete,
+                                   std::span<std::byte const> packed, parcel* p)
 {
     return remoting::runtime::current().send_to_all(e, ranks, s, complete, packed, p);
 }

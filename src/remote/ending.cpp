@@ -1,9 +1,9 @@
 // Barriers, deaths, and how a world ends: nobody leaves before everything that was sent was handled and answered.
 //
-// The end: a rank that has nothing to do (no task, no outstanding call) reports how many calls it sent and handled to the coordinator, the lowest
-// living rank. When all have reported, the coordinator asks for another round, until two rounds in a row have the same sums, and as many calls
-// handled as sent. Source: F. Mattern, "Algorithms for distributed termination detection", 1987 (the four-counter method).
-// A death restarts the rounds among the living; calls to and from the dead are left out of the sums.
+// The end: a rank that has nothing to do (no task, no outstanding call) reports how many calls it sent and handled to the coordinator, the
+// lowest living rank. When all have reported, the coordinator asks for another round, until two rounds in a row have the same sums, and as
+// many calls handled as sent. Source: F. Mattern, "Algorithms for distributed termination detection", 1987 (the four-counter method). A
+// death restarts the rounds among the living; calls to and from the dead are left out of the sums.
 
 #include "remote/runtime.hpp"
 
@@ -155,7 +155,9 @@ void runtime::barrier()
         m.kind = wire::control_kind::barrier;
         m.a = round;
         send_control(static_cast<int>((static_cast<unsigned>(rank()) + distance) % static_cast<unsigned>(size())), m);
-        auto const arrived = [&] { return static_cast<std::int32_t>(barrier_seen_[round].load(std::memory_order_acquire) - barriers_) >= 0; };
+        auto const arrived = [&] {
+            return static_cast<std::int32_t>(barrier_seen_[round].load(std::memory_order_acquire) - barriers_) >= 0;
+        };
         wait_until([&] { return arrived() || deaths_.load(std::memory_order_acquire) != 0; }, "world::barrier");
         if (!arrived())
             fail_if_dead();
@@ -264,10 +266,12 @@ bool runtime::run_until_ended(bool may_stop)
             send_report();
         // After a death, a coordinator may have gone while its verdicts were on their way: patience ends.
         bool const mourning = deaths_.load(std::memory_order_acquire) != 0;
-        bool const moved = engine_.wait([&] { return p.has_work() || ended() || stop_asked() || report_due(); }, may_stop ? "world::serve" : "the end of the world",
+        bool const moved = engine_.wait([&] { return p.has_work() || ended() || stop_asked() || report_due(); },
+                                        may_stop ? "world::serve" : "the end of the world",
                                         mourning ? std::chrono::nanoseconds(10s) : std::chrono::nanoseconds::max());
         if (!moved) {
-            base::log(base::log_level::warning, "the world ends without word from all living ranks (rank {} died before)", last_dead_.load());
+            base::log(base::log_level::warning, "the world ends without word from all living ranks (rank {} died before)",
+                      last_dead_.load());
             return true;
         }
     }

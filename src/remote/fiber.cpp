@@ -34,7 +34,8 @@ namespace {
 
 thread_local fiber* running_fiber = nullptr;
 
-// A fiber may go on on another thread: these look the thread's own variables up afresh, never from a register that was filled before a switch.
+// A fiber may go on on another thread: these look the thread's own variables up afresh, never from a register that was filled before a
+// switch.
 [[gnu::noinline]] void set_current(fiber* f) noexcept
 {
     running_fiber = f;

@@ -46,7 +46,8 @@ struct caught {
 /// A reply with its message.
 class reply_message final : public detail::message_view {
 public:
-    reply_message(runtime& r, engine::incoming& m, std::size_t footer_bytes, bool is_packed) noexcept : runtime_(r), message(m), source_(m, 0, m.blocks())
+    reply_message(runtime& r, engine::incoming& m, std::size_t footer_bytes, bool is_packed) noexcept
+        : runtime_(r), message(m), source_(m, 0, m.blocks())
     {
         bytes = m.head().first(m.head().size() - footer_bytes);
         packed = is_packed;

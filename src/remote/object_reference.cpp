@@ -70,7 +70,8 @@ std::shared_ptr<void> find_object(object_id id, std::uint64_t type, char const* 
     remoting::runtime& r = remoting::runtime::current();
     if (std::shared_ptr<void> object = r.objects().find(id, type))
         return object;
-    throw usage_error(fmt::format("rank {} has no {} with id {:#x}: its last handle ended", r.rank(), remoting::readable_name(type_name), id));
+    throw usage_error(
+        fmt::format("rank {} has no {} with id {:#x}: its last handle ended", r.rank(), remoting::readable_name(type_name), id));
 }
 
 std::uint64_t hash_of_name(char const* mangled) noexcept

@@ -19,8 +19,8 @@ public:
     object_id insert(std::shared_ptr<void> object, std::uint64_t type, std::uint64_t weight);
     /// Null if there is no such object of that type.
     [[nodiscard]] std::shared_ptr<void> find(object_id, std::uint64_t type) const;
-    /// References of this weight have ended; the last ends the object (returned, so that it ends outside the lock). Unknown ids and too much
-    /// weight are ignored: a peer may send anything.
+    /// References of this weight have ended; the last ends the object (returned, so that it ends outside the lock). Unknown ids and too
+    /// much weight are ignored: a peer may send anything.
     std::shared_ptr<void> release(object_id, std::uint64_t weight) noexcept;
     /// More references for one that is nearly used up. False if there is no such object.
     bool add_weight(object_id, std::uint64_t weight) noexcept;

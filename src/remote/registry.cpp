@@ -15,7 +15,8 @@ namespace {
 std::atomic<action_entry*> all_entries{nullptr};  // constant-initialised: entries of any source file may come first
 }
 
-action_entry::action_entry(char const* mangled_name, void const* identity_address, void (*run_function)(invocation&), bool runs_inline) noexcept
+action_entry::action_entry(char const* mangled_name, void const* identity_address, void (*run_function)(invocation&),
+                           bool runs_inline) noexcept
     : mangled(mangled_name), identity(identity_address), run(run_function), small(runs_inline), id(remoting::hash_name(mangled_name)),
       next(all_entries.load(std::memory_order_relaxed))
 {
@@ -73,7 +74,8 @@ action_table::action_table(std::span<action_entry* const> entries) : entries_(en
         if (!unique.empty() && unique.back()->id == e->id) {
             action_entry const& other = *unique.back();
             if (std::strcmp(other.mangled, e->mangled) != 0)
-                throw usage_error(std::string("two callable functions have the same id: ") + other.name + " and " + e->name + "; rename one of them");
+                throw usage_error(std::string("two callable functions have the same id: ") + other.name + " and " + e->name +
+                                  "; rename one of them");
             if (other.identity != e->identity)
                 throw usage_error(std::string("two different callable functions have the same name: ") + other.name + " and " + e->name +
                                   " (static or in unnamed namespaces of two source files?); rename one of them or give it a namespace");
@@ -103,7 +105,8 @@ action_table const& action_table::process()
 
 action_entry const* action_table::find(std::uint64_t id) const noexcept
 {
-    auto const at = std::lower_bound(entries_.begin(), entries_.end(), id, [](action_entry const* e, std::uint64_t i) { return e->id < i; });
+    auto const at =
+        std::lower_bound(entries_.begin(), entries_.end(), id, [](action_entry const* e, std::uint64_t i) { return e->id < i; });
     return at != entries_.end() && (*at)->id == id ? *at : nullptr;
 }
 

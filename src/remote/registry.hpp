@@ -1,5 +1,6 @@
 #pragma once
-// The table of callable functions of this process, sorted by id, so that equal programs have equal tables and may use the index on the wire.
+// The table of callable functions of this process, sorted by id, so that equal programs have equal tables and may use the index on the
+// wire.
 
 #include <towline/detail/action.hpp>
 

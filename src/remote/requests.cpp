@@ -105,8 +105,9 @@ private:
             f->rename(entry_.name);
         incoming_call c(runtime_, message_, footer_);
         if (workers::out_of_stacks())
-            return runtime_.reply_error(c.source, {footer_.slot, footer_.generation}, wire::status::limit, runtime_.rank(), "",
-                                        "no stack for another handler: too many calls are waiting inside handlers (see vm.max_map_count, TOWLINE_STACK)");
+            return runtime_.reply_error(
+                c.source, {footer_.slot, footer_.generation}, wire::status::limit, runtime_.rank(), "",
+                "no stack for another handler: too many calls are waiting inside handlers (see vm.max_map_count, TOWLINE_STACK)");
         c.run(entry_);
     }
     runtime& runtime_;

@@ -63,7 +63,8 @@ runtime::scope::~scope()
 }
 
 runtime::runtime(engine::engine& e, action_table const* actions)
-    : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(std::make_unique<peer_info[]>(e.size())), reports_(e.size())
+    : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(std::make_unique<peer_info[]>(e.size())),
+      reports_(e.size())
 {
     // A handler of this runtime acts for it, whichever thread polls.
     auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
@@ -105,8 +106,9 @@ void runtime::check_callable(int rank) const
 {
     peer_info const& p = peers_[static_cast<std::size_t>(rank)];
     if (!p.version_fits)
-        throw version_error(fmt::format("rank {} speaks version {} of remote calls, this rank version {}: link both programs with the same towline", rank,
-                                        p.version, wire::format_version));
+        throw version_error(
+            fmt::format("rank {} speaks version {} of remote calls, this rank version {}: link both programs with the same towline", rank,
+                        p.version, wire::format_version));
     if (!p.alive.load(std::memory_order_acquire))
         std::rethrow_exception(death(rank, nullptr));
 }
@@ -124,7 +126,8 @@ std::uint32_t runtime::index_at(action_entry const& entry, int rank) const
 {
     peer_info const& p = peers_[static_cast<std::size_t>(rank)];
     if (entry.index == action_entry::none)
-        throw usage_error(fmt::format("{} belongs to a library that was loaded after the world began; load it before", readable_name(entry.mangled)));
+        throw usage_error(
+            fmt::format("{} belongs to a library that was loaded after the world began; load it before", readable_name(entry.mangled)));
     if (!p.translation) [[likely]]
         return entry.index;
     std::uint32_t const theirs = (*p.translation)[entry.index];
@@ -133,7 +136,8 @@ std::uint32_t runtime::index_at(action_entry const& entry, int rank) const
     return theirs;
 }
 
-void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> head, std::span<engine::block const> blocks, engine::completion sent)
+void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> head, std::span<engine::block const> blocks,
+                         engine::completion sent)
 {
     if (head.size() <= 40 && blocks.empty())
         return engine_.send_small(static_cast<engine::peer>(rank), ids_[h], head);
@@ -241,7 +245,9 @@ detail::state_ref<detail::state<void>> runtime::send_parcel(int rank, wire::hand
     std::span<engine::block> const blocks = many.empty() ? std::span(few).first(chunks.size()) : std::span(many);
     bool lent = false;
     for (std::size_t i = 0; i < chunks.size(); ++i) {
-        auto const how = chunks[i].kind == chunk_kind::rma_given ? engine::lending::give : p.captured(i) ? engine::lending::copy : engine::lending::lend;
+        auto const how = chunks[i].kind == chunk_kind::rma_given ? engine::lending::give
+                         : p.captured(i)                         ? engine::lending::copy
+                                                                 : engine::lending::lend;
         lent = lent || how == engine::lending::lend;
         blocks[i] = {chunks[i].data, chunks[i].size, how, chunks[i].viewed};
     }
@@ -264,8 +270,10 @@ detail::state_ref<detail::state<void>> runtime::send_parcel(int rank, wire::hand
 void runtime::check_may_wait(char const* what) const
 {
     if (engine_.in_handler())
-        throw usage_error(fmt::format("waiting for {} inside a function that runs on the polling thread: remove its mark towline::small (or as_small), "
-                                      "so that it runs on a worker, where it may wait", what));
+        throw usage_error(
+            fmt::format("waiting for {} inside a function that runs on the polling thread: remove its mark towline::small (or as_small), "
+                        "so that it runs on a worker, where it may wait",
+                        what));
 }
 
 void runtime::flush_counters() noexcept
@@ -278,7 +286,8 @@ void runtime::flush_counters() noexcept
     }
     if (!setup_.counters.empty()) {
         setup_.counters[static_cast<std::size_t>(job::counter::calls_sent)].fetch_add(sent - flushed_sent_, std::memory_order_relaxed);
-        setup_.counters[static_cast<std::size_t>(job::counter::calls_handled)].fetch_add(handled - flushed_handled_, std::memory_order_relaxed);
+        setup_.counters[static_cast<std::size_t>(job::counter::calls_handled)].fetch_add(handled - flushed_handled_,
+                                                                                         std::memory_order_relaxed);
     }
     flushed_sent_ = sent;
     flushed_handled_ = handled;

@@ -43,8 +43,8 @@ public:
 
     /// Begins to answer.
     void begin(runtime_setup);
-    /// Tells what the peers speak: per rank, the digest of its action table and its version of remoting::wire (0: no such peer). Blocks while
-    /// tables are exchanged with ranks whose digest differs. Every rank has begun before any rank comes here, and comes here before
+    /// Tells what the peers speak: per rank, the digest of its action table and its version of remoting::wire (0: no such peer). Blocks
+    /// while tables are exchanged with ranks whose digest differs. Every rank has begun before any rank comes here, and comes here before
     /// any rank calls.
     void meet(std::span<std::uint64_t const> digests, std::span<std::uint32_t const> versions);
     /// Answers calls until every rank came here and everything sent was handled and answered; then the workers are gone and calls are usage
@@ -108,11 +108,12 @@ public:
     // Sending. `rank` is checked.
     void send_packed(action_entry const&, int rank, detail::reply_to, std::byte* arguments, std::size_t size);
     detail::state_ref<detail::state<void>> send_parcel(action_entry const&, int rank, detail::reply_to, detail::parcel&);
-    detail::state_ref<detail::state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, detail::complete_all_function,
-                                                       std::span<std::byte const> packed, detail::parcel*);
+    detail::state_ref<detail::state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*,
+                                                       detail::complete_all_function, std::span<std::byte const> packed, detail::parcel*);
     /// Sends a parcel with a footer; null if nothing of it is lent.
     detail::state_ref<detail::state<void>> send_parcel(int rank, wire::handler, detail::parcel&, std::span<std::byte const> footer);
-    void send_bytes(int rank, wire::handler, std::span<std::byte const> head, std::span<engine::block const> blocks = {}, engine::completion sent = {});
+    void send_bytes(int rank, wire::handler, std::span<std::byte const> head, std::span<engine::block const> blocks = {},
+                    engine::completion sent = {});
     void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
     /// Counts a request on its way to `rank`, for the balance at the end.
     void count_sent(int rank) noexcept { peers_[static_cast<std::size_t>(rank)].sent.fetch_add(1, std::memory_order_relaxed); }

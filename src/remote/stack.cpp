@@ -52,8 +52,8 @@ stack map_stack()
         int const code = errno;
         if (base != MAP_FAILED)
             munmap(base, size + guard);
-        throw limit_error("no stack for another suspended handler (" + std::string(std::strerror(code)) + "): too many calls are waiting inside " +
-                          "handlers; see vm.max_map_count, or set TOWLINE_STACK to fewer KiB");
+        throw limit_error("no stack for another suspended handler (" + std::string(std::strerror(code)) +
+                          "): too many calls are waiting inside " + "handlers; see vm.max_map_count, or set TOWLINE_STACK to fewer KiB");
     }
     return {static_cast<std::byte*>(base) + guard, size};
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What the remote-call face says on the wire; docs/wire.md, "Remote calls". Little-endian. The footer stands at the end of an engine message's
-// head, so that what goes before it keeps its alignment.
+// What the remote-call face says on the wire; docs/wire.md, "Remote calls". Little-endian. The footer stands at the end of an engine
+// message's head, so that what goes before it keeps its alignment.
 
 #include <cstdint>
 #include <cstring>
@@ -66,7 +66,8 @@ struct alignas(16) tree_entry {
     std::uint64_t bytes;
     std::uint64_t reserved2;
 };
-static_assert(sizeof(request_footer) == 16 && sizeof(reply_footer) == 16 && sizeof(error_header) == 16 && sizeof(tree_footer) == 32 && sizeof(tree_entry) == 32);
+static_assert(sizeof(request_footer) == 16 && sizeof(reply_footer) == 16 && sizeof(error_header) == 16 && sizeof(tree_footer) == 32 &&
+              sizeof(tree_entry) == 32);
 
 enum class control_kind : std::uint32_t {
     barrier,      ///< a: round

@@ -2,8 +2,8 @@
 // The worker pool: threads that run tasks on fibers. A task that waits frees its thread for others; tasks nest to any depth.
 //
 // Threads sleep when there is nothing to do. While tasks are suspended, a worker without work polls the engine for a moment
-// before it sleeps: what the tasks wait for comes from there. A thread that waits and holds nothing (world::serve, the end of the world) may
-// serve tasks itself, so that a call to a waiting process costs no wake-up.
+// before it sleeps: what the tasks wait for comes from there. A thread that waits and holds nothing (world::serve, the end of the world)
+// may serve tasks itself, so that a call to a waiting process costs no wake-up.
 
 #include "engine/engine.hpp"
 #include "remote/fiber.hpp"
@@ -20,7 +20,8 @@ namespace towline::remoting {
 class workers {
 public:
     /// `engine` may be null (no polling). Zero threads: tasks run only where `run_one` is called.
-    workers(engine::engine* engine, unsigned threads, bool oversubscribed = false, void (*on_thread)(void*) = nullptr, void* context = nullptr);
+    workers(engine::engine* engine, unsigned threads, bool oversubscribed = false, void (*on_thread)(void*) = nullptr,
+            void* context = nullptr);
     ~workers();  ///< stops; suspended tasks are abandoned with their stacks
     /// Joins the threads; queued tasks stay queued.
     void stop() noexcept;

@@ -18,8 +18,8 @@ namespace {
 
 void throw_too_long(component const& who, std::size_t head, std::size_t body)
 {
-    throw limit_error(fmt::format("try_send: a message of {} + {} bytes is more than the {} bytes that the {} transport takes at once", head, body,
-                                  who.caps().max_eager, who.name()));
+    throw limit_error(fmt::format("try_send: a message of {} + {} bytes is more than the {} bytes that the {} transport takes at once",
+                                  head, body, who.caps().max_eager, who.name()));
 }
 
 region component::expose(void*, std::size_t)

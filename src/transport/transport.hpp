@@ -85,13 +85,16 @@ public:
 
     /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get; without it, the four throw usage_error.
     [[nodiscard]] virtual region expose(void* begin, std::size_t size);
-    /// Ends that: no later `get` or `put` touches the memory. Throws usage_error for what this component did not expose, or concealed before.
+    /// Ends that: no later `get` or `put` touches the memory. Throws usage_error for what this component did not expose, or concealed
+    /// before.
     virtual void conceal(region const&);
     /// Moves `size` bytes at `offset` of the peer's region into / out of local memory. The local memory must stay until the completion.
     /// `busy`: no room, nothing started. Throws limit_error when offset + size leaves the region (where the component can see it).
     /// A region that is not there (any longer) completes with ok = false.
-    [[nodiscard]] virtual send_status get(peer, region const&, std::uint64_t offset, void* destination, std::size_t size, completion, void* context);
-    [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion, void* context);
+    [[nodiscard]] virtual send_status get(peer, region const&, std::uint64_t offset, void* destination, std::size_t size, completion,
+                                          void* context);
+    [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion,
+                                          void* context);
 
     /// The engine learnt that the peer is dead: drops what is queued for it, fails its gets and puts (from the next poll). Later sends to
     /// it are `unreachable`. What it had published before its death is still delivered by later polls.

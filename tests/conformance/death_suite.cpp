@@ -69,7 +69,8 @@ TEST_P(death, nobody_waits_for_room_at_the_dead)
     }, 2);
 }
 
-// Killed at any moment of sending: what arrives is a gapless beginning of what was sent, whole, and at least what the sender knew was taken.
+// Killed at any moment of sending: what arrives is a gapless beginning of what was sent, whole, and at least what the sender knew was
+// taken.
 TEST_P(death, at_any_moment)
 {
     for (unsigned round = 0; round < 3 * effort && !HasFailure(); ++round) {

@@ -220,7 +220,8 @@ TEST_P(engine_blocks, every_way_of_sending_and_receiving)
             receiver r;
             auto const id = c.engine.add_handler(&receiver::on, &r);
             c.barrier();
-            std::vector<std::size_t> const sizes{0, 1, 7, 8, 40, 100, 200, 216, 224, 240, 256, 2047, 2048, 4096, 8100, 8144, 8152, 8160, 8192, 20000, 70001};
+            std::vector<std::size_t> const sizes{0,    1,    7,    8,    40,   100,  200,  216,  224,   240,  256,
+                                                 2047, 2048, 4096, 8100, 8144, 8152, 8160, 8192, 20000, 70001};
             std::uint64_t number = 0;
             if (c.rank == 0) {
                 std::deque<sender> senders;
@@ -239,8 +240,11 @@ TEST_P(engine_blocks, every_way_of_sending_and_receiving)
                                 }
                 c.board[rank_context::first_word].store(number);
                 c.until([&] { return c.board[rank_context::first_word + 1].load() != 0; }, "the receiver");
-                c.until([&] { return std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1 && s.delivered == 1; }); },
-                        "completions");
+                c.until(
+                    [&] {
+                        return std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1 && s.delivered == 1; });
+                    },
+                    "completions");
                 require(c.engine.drain(20s), "drain");
                 for (auto const& s : senders)
                     require(s.sent == 1 && s.delivered == 1 && s.ok, "each completion once");
@@ -283,7 +287,8 @@ TEST_P(engine_blocks, messages_that_wait_for_pieces_and_small_ones_keep_their_or
                     parts.push_back({nullptr, static_cast<std::size_t>(random() % (std::uint64_t{1} << random() % 17)),
                                      static_cast<eng::lending>(random() % 3), static_cast<origin>(random() % 2)});
                 std::size_t const extra = random() % 4 == 0 ? random() % 30000 : 0;
-                send_blocks(c, id, number, static_cast<action>(random() % static_cast<unsigned>(action::count_)), parts, random() % 2 == 0, extra, senders);
+                send_blocks(c, id, number, static_cast<action>(random() % static_cast<unsigned>(action::count_)), parts, random() % 2 == 0,
+                            extra, senders);
             }
             c.until([&] { return r.handled == n && r.finished + r.kept.size() == n; }, "all messages");
             finish_kept(c, r);
@@ -292,8 +297,12 @@ TEST_P(engine_blocks, messages_that_wait_for_pieces_and_small_ones_keep_their_or
                 heap::deallocate(t.data);
             }
             require(r.wrong.empty(), r.wrong);
-            c.until([&] { return std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1 && s.delivered == 1 && s.ok; }); },
-                    "completions");
+            c.until(
+                [&] {
+                    return std::all_of(senders.begin(), senders.end(),
+                                       [](auto const& s) { return s.sent == 1 && s.delivered == 1 && s.ok; });
+                },
+                "completions");
             require(c.engine.drain(20s), "drain");
             c.barrier();
             c.engine.progress();
@@ -368,8 +377,9 @@ TEST_P(engine_blocks, accounting_is_exact)
         };
         auto const one = [&](eng::lending how, origin from, bool viewed, action what, expected e) {
             auto const read = [&] {
-                return expected{c.total(counter::bytes_handed_over), c.total(counter::bytes_copied_once), c.total(counter::bytes_copied_twice),
-                                c.total(counter::bytes_wire), c.total(counter::bytes_cma), c.total(counter::bytes_staged),
+                return expected{c.total(counter::bytes_handed_over),  c.total(counter::bytes_copied_once),
+                                c.total(counter::bytes_copied_twice), c.total(counter::bytes_wire),
+                                c.total(counter::bytes_cma),          c.total(counter::bytes_staged),
                                 c.total(counter::bytes_mapped)};
             };
             c.barrier();
@@ -398,7 +408,10 @@ TEST_P(engine_blocks, accounting_is_exact)
             require(after.cma - before.cma == e.cma * size, which + ": attached");
             require(after.staged - before.staged == e.staged * size, which + ": staged");
             require(after.mapped - before.mapped == e.mapped * size, which + ": mapped");
-            require(r.taken.size() - taken == (c.rank == 1 && what == action::take && mapped && (how != eng::lending::lend || (viewed && from == origin::plain)) ? 1 : 0),
+            require(r.taken.size() - taken ==
+                        (c.rank == 1 && what == action::take && mapped && (how != eng::lending::lend || (viewed && from == origin::plain))
+                             ? 1
+                             : 0),
                     which + ": taken");
             c.barrier();
         };
@@ -419,7 +432,8 @@ TEST_P(engine_blocks, accounting_is_exact)
         int const here = 1;
         bool const attach = eng::engine::probe_cross_memory_attach(getpid(), &here, sizeof here);
         bool const staged = !attach && c.kind == fabric::shm_processes;
-        one(lend, origin::plain, false, action::fetch, attach ? expected{0, 1, 0, 0, 1, 0, 0} : expected{0, 0, 1, 0, 0, staged ? 1u : 0u, 0});
+        one(lend, origin::plain, false, action::fetch,
+            attach ? expected{0, 1, 0, 0, 1, 0, 0} : expected{0, 0, 1, 0, 0, staged ? 1u : 0u, 0});
         one(lend, origin::plain, false, ignore,        staged ? expected{0, 1, 0, 0, 0, 1, 0} : expected{0, 0, 0, 0, 0, 0, 0});
         one(copy, origin::plain, false, action::fetch, {0, 0, 1, 0, 0, 1, 0});
         one(copy, origin::arena, false, view,          {0, 1, 0, 0, 0, 1, 0});
@@ -467,7 +481,8 @@ TEST_P(engine_blocks, a_given_block_of_any_size_is_not_copied)
                 heap::deallocate(p);
         }
         c.barrier();
-        require(c.total(counter::bytes_handed_over) == bytes && c.total(counter::bytes_copied_once) == 0 && c.total(counter::bytes_copied_twice) == 0,
+        require(c.total(counter::bytes_handed_over) == bytes && c.total(counter::bytes_copied_once) == 0 &&
+                    c.total(counter::bytes_copied_twice) == 0,
                 "not copied");
         c.barrier();
     });
@@ -488,7 +503,8 @@ TEST_P(engine_blocks, without_attach_nothing_is_lost)
             std::deque<sender> senders;
             for (std::uint64_t n = 0; n < 10; ++n)
                 send_blocks(c, id, n, action::fetch, {{nullptr, 50000, eng::lending::lend, origin::plain}}, false, 0, senders);
-            c.until([&] { return r.finished == 10 && std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1; }); });
+            c.until(
+                [&] { return r.finished == 10 && std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1; }); });
             require(r.wrong.empty(), r.wrong);
             c.barrier();
             if (maps(c.kind))
@@ -537,7 +553,8 @@ TEST_P(engine_blocks, threads_fetch_what_handlers_keep)
                     std::memcpy(&number, m->head().data(), sizeof number);
                     std::vector<std::byte> into(m->block_size(0));
                     m->fetch(0, into.data());
-                    if (!c.engine.wait([&] { return m->ready(); }, "a fetch", 60s) || m->failed() || !filled(into.data(), into.size(), number))
+                    if (!c.engine.wait([&] { return m->ready(); }, "a fetch", 60s) || m->failed() ||
+                        !filled(into.data(), into.size(), number))
                         wrong = true;
                     m.reset();
                     done.fetch_add(1);

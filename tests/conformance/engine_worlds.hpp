@@ -156,7 +156,8 @@ inline void run_threads(fabric kind, peer size, options const& o, ranks::board c
     for (peer p = 0; p < size; ++p) {
         threads.emplace_back([&, p] {
             try {
-                rank_context c(*engines[p], kind, board, [&](peer of, counter i) { return counts[of][static_cast<std::size_t>(i)].load(); });
+                rank_context c(*engines[p], kind, board,
+                               [&](peer of, counter i) { return counts[of][static_cast<std::size_t>(i)].load(); });
                 f(c);
             } catch (std::exception const& e) {
                 board[1].store(1);
@@ -204,10 +205,10 @@ protected:
     }
 };
 
-#define EVERY_FABRIC(suite)                                                                                                                        \
-    INSTANTIATE_TEST_SUITE_P(over, suite,                                                                                                          \
-                             testing::Values(engine_worlds::fabric::shm_threads, engine_worlds::fabric::shm_processes,                             \
-                                             engine_worlds::fabric::sim, engine_worlds::fabric::sim_get),                                          \
+#define EVERY_FABRIC(suite)                                                                                                                \
+    INSTANTIATE_TEST_SUITE_P(over, suite,                                                                                                  \
+                             testing::Values(engine_worlds::fabric::shm_threads, engine_worlds::fabric::shm_processes,                     \
+                                             engine_worlds::fabric::sim, engine_worlds::fabric::sim_get),                                  \
                              [](auto const& p) { return engine_worlds::name_of(p.param); })
 
 // Bytes that tell where they are, so that anything missing, doubled or shifted shows.

@@ -32,7 +32,8 @@ TEST_P(manners, too_long_is_refused_and_harmless)
             ears.say(p.next(), 0);
             EXPECT_THROW(static_cast<void>(p.it.try_send(p.next(), 1, bytes, {})), towline::limit_error);
             EXPECT_THROW(static_cast<void>(p.it.try_send(p.next(), 1, {}, bytes)), towline::limit_error);
-            EXPECT_THROW(static_cast<void>(p.it.try_send(p.next(), 1, std::span(bytes).first(1), std::span(bytes).subspan(1))), towline::limit_error);
+            EXPECT_THROW(static_cast<void>(p.it.try_send(p.next(), 1, std::span(bytes).first(1), std::span(bytes).subspan(1))),
+                         towline::limit_error);
             ears.say(p.next(), 1);
         }
         if (p.rank() == p.size() - 1)

@@ -244,7 +244,8 @@ TEST_P(messages, wake_the_sleeper)
 {
     run(2, [](place& p) {
         std::atomic<std::uint32_t> heard{0};
-        p.it.set_handler(1, [](void* context, peer, std::span<std::byte const>) { ++*static_cast<std::atomic<std::uint32_t>*>(context); }, &heard);
+        p.it.set_handler(
+            1, [](void* context, peer, std::span<std::byte const>) { ++*static_cast<std::atomic<std::uint32_t>*>(context); }, &heard);
         p.barrier();
         std::uint32_t const rounds = (p.it.caps().latency_ns < 500 ? 1000 : 100) * effort;  // simulated time passes by naps
         auto const sleeper = [&](std::uint32_t number) {

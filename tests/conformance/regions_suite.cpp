@@ -79,14 +79,16 @@ TEST_P(regions, get_and_put_move_what_they_should)
         int started = 0;
         for (std::size_t at = 0; at < size; at += 777, ++started) {
             std::size_t const n = std::min<std::size_t>(777, size - at);
-            p.until([&] { return p.it.get(from, known.of[from][0], at, got.data() + at, n, ending::count_it, &e) == send_status::sent; }, "room to get");
+            p.until([&] { return p.it.get(from, known.of[from][0], at, got.data() + at, n, ending::count_it, &e) == send_status::sent; },
+                    "room to get");
         }
         p.until([&] { return e.count == started; }, "the gets");
         for (std::size_t i = 0; i < size; ++i)
             ASSERT_EQ(got[i], static_cast<std::byte>(mix(from * size + i)));
         for (std::size_t at = 0; at < size; at += 999, ++started) {
             std::size_t const n = std::min<std::size_t>(999, size - at);
-            p.until([&] { return p.it.put(from, known.of[from][1], at, mine.data() + at, n, ending::count_it, &e) == send_status::sent; }, "room to put");
+            p.until([&] { return p.it.put(from, known.of[from][1], at, mine.data() + at, n, ending::count_it, &e) == send_status::sent; },
+                    "room to put");
         }
         // Nothing at all moves too, and may come from nowhere.
         p.until([&] { return p.it.get(from, known.of[from][0], size, nullptr, 0, ending::count_it, &e) == send_status::sent; }, "room");

@@ -169,7 +169,10 @@ class job_link final : public link {
 public:
     towline::base::event_count& event() override { return job_.self().event; }
     towline::base::fence_side fences() const override { return job_.header().fences; }
-    bool gone(peer p) const override { return job_.slot(static_cast<int>(p)).state.load() == static_cast<std::uint32_t>(job::rank_state::dead); }
+    bool gone(peer p) const override
+    {
+        return job_.slot(static_cast<int>(p)).state.load() == static_cast<std::uint32_t>(job::rank_state::dead);
+    }
     void die() override { ::kill(::getpid(), SIGKILL); }
 
 private:

@@ -60,8 +60,8 @@ public:
                 break;
             default:  // what a ring would await next: any kind, any lap that the test can reach
                 state = mix(state);
-                w = transport::shm::word::make(static_cast<transport::shm::word::kind>(state % 4), static_cast<std::uint32_t>(state >> 8) % 2048,
-                                               1, state % 60);
+                w = transport::shm::word::make(static_cast<transport::shm::word::kind>(state % 4),
+                                               static_cast<std::uint32_t>(state >> 8) % 2048, 1, state % 60);
             }
         }
     }

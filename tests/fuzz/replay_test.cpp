@@ -1,5 +1,5 @@
-// The corpus, every prefix of it, and seeded mutations: decoding ends with a value or an archive_error, and never allocates more than its budget.
-// The golden archives pin the format. TOWLINE_FUZZ_SEED=n repeats a run; TOWLINE_WRITE_GOLDEN=1 writes the golden files anew.
+// The corpus, every prefix of it, and seeded mutations: decoding ends with a value or an archive_error, and never allocates more than its
+// budget. The golden archives pin the format. TOWLINE_FUZZ_SEED=n repeats a run; TOWLINE_WRITE_GOLDEN=1 writes the golden files anew.
 
 #include "fuzz/rich.hpp"
 
@@ -108,7 +108,8 @@ TEST(fuzz_replay, golden_archives_pin_the_format)
         file const made = make_file(g.type, g.variant);
         std::filesystem::path const path = std::filesystem::path(TOWLINE_CORPUS) / g.name;
         if (std::getenv("TOWLINE_WRITE_GOLDEN") != nullptr) {
-            std::ofstream(path, std::ios::binary).write(reinterpret_cast<char const*>(made.data()), static_cast<std::streamsize>(made.size()));
+            std::ofstream(path, std::ios::binary)
+                .write(reinterpret_cast<char const*>(made.data()), static_cast<std::streamsize>(made.size()));
         }
         EXPECT_EQ(read_file(path), made) << g.name << ": the format changed: that needs a new version in the header";
         EXPECT_TRUE(guarded_decode(made)) << g.name;
@@ -128,7 +129,8 @@ TEST(fuzz_replay, every_prefix_of_a_golden_archive_fails)
     for (auto const& g : goldens) {
         file const whole = make_file(g.type, g.variant);
         for (std::size_t n = 0; n < whole.size(); ++n) {
-            ASSERT_FALSE(guarded_decode(file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n)))) << g.name << ", the first " << n << " bytes";
+            ASSERT_FALSE(guarded_decode(file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(n))))
+                << g.name << ", the first " << n << " bytes";
         }
         file longer = whole;
         longer.push_back(0);
@@ -162,7 +164,8 @@ TEST(fuzz_replay, mutations)
                 break;
             case 3: // a length lie
                 for (std::size_t b = at; b < std::min(at + 9, f.size()); ++b) {
-                    f[b] = b == at ? static_cast<std::uint8_t>(0xFC + random() % 4) : static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0);
+                    f[b] = b == at ? static_cast<std::uint8_t>(0xFC + random() % 4)
+                                   : static_cast<std::uint8_t>(random() % 3 == 0 ? random() : 0);
                 }
                 break;
             case 4:

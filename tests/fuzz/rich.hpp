@@ -110,8 +110,9 @@ struct range_views {
 rich make_rich(int variant); ///< variants 0 to 3: empty, small, with ranges around the thresholds, deep
 ranges make_ranges(int variant);
 
-/// Decodes a file of the corpus, which is any bytes: byte 0 selects the type and says how many chunks (up to 15) there are; their lengths in 2 bytes each, their bytes,
-/// and the index. Both fresh and into an object that was filled before. Returns true if the archive was accepted. Throws nothing.
+/// Decodes a file of the corpus, which is any bytes: byte 0 selects the type and says how many chunks (up to 15) there are; their lengths
+/// in 2 bytes each, their bytes, and the index. Both fresh and into an object that was filled before. Returns true if the archive was
+/// accepted. Throws nothing.
 bool decode_file(std::span<std::uint8_t const> file);
 /// The same for an archive at hand. Throws what decoding throws.
 void decode(std::span<std::byte const> index, std::span<chunk const> chunks, unsigned type);

@@ -138,7 +138,8 @@ static void kinds(tl::locality peer)
     CHECK(tl::async<tl::as_small<[](int a) { return a + 10; }>>(peer, 1).get() == 11);
     CHECK(tl::async<&next>(peer, colour::red).get() == colour::green);
     CHECK((tl::async<&swapped>(peer, point{1, 2}).get() == point{2, 1}));
-    CHECK((tl::async<&words>(peer, std::map<std::string, int>{{"a", 2}, {"b", 1}}, "c").get() == std::vector<std::string>{"a", "a", "b", "c"}));
+    CHECK((tl::async<&words>(peer, std::map<std::string, int>{{"a", 2}, {"b", 1}}, "c").get() ==
+           std::vector<std::string>{"a", "a", "b", "c"}));
     body b = tl::async<&callee::move>(peer, body{{1, 2}, "earth", {}}, point{10, 20}).get();
     CHECK(b.at == (point{11, 22}) && b.name == "earth" && b.trail.size() == 1);
     CHECK(*tl::async<&owned>(peer, std::make_unique<int>(1)).get() == 2);
@@ -236,7 +237,8 @@ static void futures(tl::locality peer)
     std::vector<int> const sums = tl::when_all(std::move(many)).get();
     for (int i = 0; i < 200; ++i)
         CHECK(sums[static_cast<std::size_t>(i)] == 2 * i);
-    auto [one, none, text] = tl::when_all(tl::async<&add>(peer, 1, 0), tl::async<&nothing>(peer), tl::async<&twice<std::string>>(peer, "q")).get();
+    auto [one, none, text] =
+        tl::when_all(tl::async<&add>(peer, 1, 0), tl::async<&nothing>(peer), tl::async<&twice<std::string>>(peer, "q")).get();
     CHECK(one == 1 && text == "qq");
     static_cast<void>(none);
     std::vector<tl::future<int>> race;

@@ -24,7 +24,8 @@ void throws(F&& f, std::string_view words, char const* file, int line)
     } catch (E const& e) {
         if (std::string_view(e.what()).find(words) != std::string_view::npos)
             return;
-        std::fprintf(stderr, "%s:%d: the error says \"%s\", not \"%.*s\"\n", file, line, e.what(), static_cast<int>(words.size()), words.data());
+        std::fprintf(stderr, "%s:%d: the error says \"%s\", not \"%.*s\"\n", file, line, e.what(), static_cast<int>(words.size()),
+                     words.data());
         std::_Exit(1);
     } catch (std::exception const& e) {
         std::fprintf(stderr, "%s:%d: another exception: %s\n", file, line, e.what());

@@ -81,7 +81,8 @@ int main(int argc, char** argv)
         std::vector<double> plain(n, 8.0);
         copied_once([&] { return tl::async<&look_plain>(peer, tl::borrow(plain)).get(); }, 8.0);
         // A view of memory that every rank maps, as malloc gives it under the launcher, is a view of the original.
-        copied(towline::heap::contains(plain.data()) ? 0 : bytes, [&] { return tl::async<&look_view>(peer, tl::borrow(plain)).get(); }, 8.0);
+        copied(
+            towline::heap::contains(plain.data()) ? 0 : bytes, [&] { return tl::async<&look_view>(peer, tl::borrow(plain)).get(); }, 8.0);
         copied_once([&] { return tl::async<&look_plain>(peer, std::move(plain)).get(); }, 8.0);
         std::vector<double> memory(n, 9.0);
         tl::serialize_buffer<double> const buffer(memory.data(), n, tl::serialize_buffer<double>::reference);
@@ -93,7 +94,8 @@ int main(int argc, char** argv)
         both const before = both::now(peer);
         t = tl::async<&fill>(peer, std::move(t)).get();
         both const after = both::now(peer);
-        CHECK(t->cells[19'999] == 5 && after.since(before, &s::bytes_handed_over) == 2 * sizeof(table) && after.since(before, &s::bytes_copied_once) == 0);
+        CHECK(t->cells[19'999] == 5 && after.since(before, &s::bytes_handed_over) == 2 * sizeof(table) &&
+              after.since(before, &s::bytes_copied_once) == 0);
     }
     {
         // A vector of the peer's arena that ends here goes back there: the arena does not run out.

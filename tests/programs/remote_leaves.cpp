@@ -1,4 +1,5 @@
-// Rank 1's main ends with an exception: the others' calls and barriers end with peer_error instead of hanging. Argument "serve": posts and stop.
+// Rank 1's main ends with an exception: the others' calls and barriers end with peer_error instead of hanging. Argument "serve": posts and
+// stop.
 #include "remote_check.hpp"
 
 #include <towline/towline.hpp>

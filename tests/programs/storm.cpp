@@ -1,5 +1,5 @@
-// Calls of every kind from every rank to every rank, checked. storm ROUNDS [big]; 0 rounds: without end. "big": one transfer of 256 MiB first.
-// Says "up" once everybody is there, and "done" at the end.
+// Calls of every kind from every rank to every rank, checked. storm ROUNDS [big]; 0 rounds: without end. "big": one transfer of 256 MiB
+// first. Says "up" once everybody is there, and "done" at the end.
 
 #include <towline/async.hpp>
 #include <towline/object.hpp>

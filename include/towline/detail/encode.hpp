@@ -43,7 +43,8 @@ using wire_type = std::remove_cvref_t<P>;
 
 /// Types that are their own few bytes.
 template <class T>
-inline constexpr bool packable_type = std::is_same_v<T, bool> || (bitwise<T> && sizeof(T) <= max_packed && std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
+inline constexpr bool packable_type = std::is_same_v<T, bool> || (bitwise<T> && sizeof(T) <= max_packed &&
+                                                                  std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
 
 template <class... P>
 constexpr bool packable() noexcept
@@ -67,10 +68,11 @@ consteval void check_parameter()
 template <class R>
 consteval void check_result()
 {
-    static_assert(!std::is_pointer_v<wire_type<R>>,
-                  "towline: a function that returns a pointer cannot be called remotely; return a value, std::string or towline::remote<T>");
-    static_assert(!is_view<wire_type<R>>,
-                  "towline: a function that returns a view cannot be called remotely, what it looks at stays behind; return std::vector or std::string");
+    static_assert(
+        !std::is_pointer_v<wire_type<R>>,
+        "towline: a function that returns a pointer cannot be called remotely; return a value, std::string or towline::remote<T>");
+    static_assert(!is_view<wire_type<R>>, "towline: a function that returns a view cannot be called remotely, what it looks at stays "
+                                          "behind; return std::vector or std::string");
 }
 
 /// Contiguous ranges have one encoding: what is borrowed may be read as any range of such elements.

@@ -101,7 +101,8 @@ template <class T, class F> [[gnu::always_inline]] constexpr decltype(auto) visi
         auto& [a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am] = object;
         return f(a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am);
     } else if constexpr (count == 35) {
-        auto& [a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am, an] = object;
+        auto& [a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am,
+               an] = object;
         return f(a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am, an);
     } else if constexpr (count == 36) {
         auto& [a, b, c, d, e, g, h, i, j, k, m, n, p, q, r, s, t, u, v, w, x, y, z, aa, ab, ac, ad, ae, ag, ah, ai, aj, ak, am, an,

@@ -11,7 +11,8 @@
 
 namespace towline::detail {
 
-/// A counted reference to a block. The count is not in the block: the block's first byte is the data's, so that the block can be given away.
+/// A counted reference to a block. The count is not in the block: the block's first byte is the data's, so that the block can be given
+/// away.
 class rma_storage {
     struct owners : pooled {
         std::atomic<std::uint32_t> count{1};
@@ -41,7 +42,9 @@ public:
         if (owners_ != nullptr)
             owners_->count.fetch_add(1, std::memory_order_relaxed);
     }
-    rma_storage(rma_storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)), owners_(std::exchange(other.owners_, nullptr)) {}
+    rma_storage(rma_storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)), owners_(std::exchange(other.owners_, nullptr))
+    {
+    }
     rma_storage& operator=(rma_storage other) noexcept
     {
         swap(other);
@@ -62,7 +65,10 @@ public:
     [[nodiscard]] void* block() const noexcept { return block_; }
     /// No other handle refers to the block.
     [[nodiscard]] bool sole() const noexcept { return owners_ != nullptr && owners_->count.load(std::memory_order_acquire) == 1; }
-    [[nodiscard]] long use_count() const noexcept { return owners_ == nullptr ? 0 : static_cast<long>(owners_->count.load(std::memory_order_relaxed)); }
+    [[nodiscard]] long use_count() const noexcept
+    {
+        return owners_ == nullptr ? 0 : static_cast<long>(owners_->count.load(std::memory_order_relaxed));
+    }
     /// The caller owns the block from now on. Sole owners only.
     [[nodiscard]] void* release() noexcept
     {

@@ -34,8 +34,8 @@ void send_packed(action_entry const&, int rank, reply_to, std::byte* arguments, 
 state_ref<state<void>> send_parcel(action_entry const&, int rank, reply_to, parcel&);
 
 /// Sends a call to several ranks down a tree. `complete` null: a post.
-state_ref<state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, complete_all_function, std::span<std::byte const> packed,
-                                   parcel*);
+state_ref<state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, complete_all_function,
+                                   std::span<std::byte const> packed, parcel*);
 
 /// Rank and size of the current world; throws usage_error where there is none.
 [[nodiscard]] int current_rank();

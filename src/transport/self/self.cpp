@@ -59,7 +59,8 @@ public:
             if (handlers_.run(view.handler, rank_, view.payload))
                 ++run;
             else
-                report_failure(rank_, fmt::format("rank {} sent itself a message for handler {}, which is not installed", rank_, view.handler));
+                report_failure(rank_,
+                               fmt::format("rank {} sent itself a message for handler {}, which is not installed", rank_, view.handler));
             reader_.pass(view);
         }
         return run;

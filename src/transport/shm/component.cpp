@@ -32,7 +32,8 @@ public:
         caps_ = {.max_inline = inline_bytes, .max_eager = max_eager, .can_get = false, .can_map = true, .reliable = true, .ordered = true,
                  .latency_ns = 115, .bandwidth = 6};
         if (inbox_.size() < inbox_bytes(size_))
-            throw error(fmt::format("the inbox of rank {} has {} bytes; {} ranks need {}", rank_, inbox_.size(), size_, inbox_bytes(size_)));
+            throw error(
+                fmt::format("the inbox of rank {} has {} bytes; {} ranks need {}", rank_, inbox_.size(), size_, inbox_bytes(size_)));
     }
 
     ~shm_component() override
@@ -109,7 +110,8 @@ public:
 
     bool pending() const noexcept override
     {
-        return announced(inbox_).count.load(std::memory_order_acquire) != announced_seen_ || losses_pending_.load(std::memory_order_relaxed) ||
+        return announced(inbox_).count.load(std::memory_order_acquire) != announced_seen_ ||
+               losses_pending_.load(std::memory_order_relaxed) ||
                std::ranges::any_of(inbound_, [](inbound const& in) { return in.reader.ready(); });
     }
 
@@ -224,7 +226,8 @@ private:
             return s.lost || (s.dead && !in.reader.ready());
         });
         // Those of the dead that still have something to say come again.
-        forgettable_ = static_cast<std::size_t>(std::ranges::count_if(inbound_, [&](inbound const& in) { return senders_[in.source].dead; }));
+        forgettable_ =
+            static_cast<std::size_t>(std::ranges::count_if(inbound_, [&](inbound const& in) { return senders_[in.source].dead; }));
         cursor_ = 0;
         had_turn_ = false;
     }

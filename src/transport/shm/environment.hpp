@@ -44,7 +44,8 @@ struct announcements {
     alignas(64) std::atomic<std::uint64_t> count;  ///< bumped after a mailbox was filled
 };
 struct mailbox {
-    /// Where the sender's ring begins in its segment; 0: none yet. Written once by the sender, then by the owner of the inbox as it moves on.
+    /// Where the sender's ring begins in its segment; 0: none yet. Written once by the sender, then by the owner of the inbox as it moves
+    /// on.
     alignas(64) std::atomic<std::uint64_t> ring;
 };
 static_assert(sizeof(mailbox) == 64);

@@ -26,7 +26,8 @@ inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
 } // namespace
 
 ring_writer::ring_writer(void* memory, std::uint32_t capacity, peer producer, peer consumer)
-    : capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))), stale_(std::make_unique<std::uint64_t[]>(capacity / 64))
+    : capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))),
+      stale_(std::make_unique<std::uint64_t[]>(capacity / 64))
 {
     std::memset(memory, 0, ring_bytes(capacity));
     header_ = new (memory) ring_header{.mark = ring_mark, .capacity = capacity, .producer = producer, .consumer = consumer, .reserved = 0,
@@ -37,7 +38,8 @@ ring_writer::ring_writer(void* memory, std::uint32_t capacity, peer producer, pe
 ring_writer::ring_writer(resume, ring_header* header, std::uint32_t capacity)
     : cells_(reinterpret_cast<std::byte*>(header + 1)), tail_(header->parked.load(std::memory_order_acquire)),
       seen_(header->position.load(std::memory_order_acquire)), capacity_(capacity),
-      shift_(static_cast<std::uint32_t>(std::countr_zero(capacity_))), stale_(std::make_unique<std::uint64_t[]>(capacity_ / 64)), header_(header)
+      shift_(static_cast<std::uint32_t>(std::countr_zero(capacity_))), stale_(std::make_unique<std::uint64_t[]>(capacity_ / 64)),
+      header_(header)
 {
     // What the cells hold is not known any more: all are stale but the front, which the predecessor left clean.
     std::memset(stale_.get(), 0xff, capacity_ / 8);

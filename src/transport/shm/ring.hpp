@@ -6,8 +6,8 @@
 // then the payload, which goes on through as many following cells as it needs. The word is stored last. The consumer looks at one word
 // only, that of the cell at its own position (the front), and takes it as published when its lap is the position's lap.
 //
-// Why no payload is ever taken for a word. Continuation cells hold arbitrary bytes where a word would be. Invariant: when a cell becomes the
-// front, its first eight bytes hold what the producer stored as a word: a word of the lap before, or 0. A cell becomes the front by the
+// Why no payload is ever taken for a word. Continuation cells hold arbitrary bytes where a word would be. Invariant: when a cell becomes
+// the front, its first eight bytes hold what the producer stored as a word: a word of the lap before, or 0. A cell becomes the front by the
 // publication of the message (or skip) before it. At birth all cells are 0. The producer keeps a private bit per cell, `stale`, set when it
 // fills the cell with continuation bytes or jumps over it, and before it publishes a message it looks at the bit of the cell behind the
 // message: if it is set, it stores 0 there and clears the bit. So that cell holds 0, or the word stored when the cell was last passed,

@@ -261,7 +261,8 @@ public:
             throw usage_error(fmt::format("conceal: simulated peer {} does not expose this region (any longer)", rank_));
     }
 
-    send_status get(peer from, region const& r, std::uint64_t offset, void* destination, std::size_t size, completion done, void* context) override
+    send_status get(peer from, region const& r, std::uint64_t offset, void* destination, std::size_t size, completion done,
+                    void* context) override
     {
         if (!caps_.can_get)
             return component::get(from, r, offset, destination, size, done, context);
@@ -269,7 +270,8 @@ public:
         return transfer("get", from, r, offset, destination != nullptr ? destination : &caps_, nullptr, size, done, context);
     }
 
-    send_status put(peer to, region const& r, std::uint64_t offset, void const* source, std::size_t size, completion done, void* context) override
+    send_status put(peer to, region const& r, std::uint64_t offset, void const* source, std::size_t size, completion done,
+                    void* context) override
     {
         if (!caps_.can_get)
             return component::put(to, r, offset, source, size, done, context);
@@ -297,8 +299,8 @@ private:
     peer_state& me() noexcept { return net_.peers[rank_]; }
     bool given_up(peer p) const { return std::ranges::find(given_up_, p) != given_up_.end(); }
 
-    send_status transfer(char const* call, peer owner, region const& r, std::uint64_t offset, void* destination, void const* origin, std::size_t size,
-                         completion done, void* context)
+    send_status transfer(char const* call, peer owner, region const& r, std::uint64_t offset, void* destination, void const* origin,
+                         std::size_t size, completion done, void* context)
     {
         if (r.words[0] != region_mark || r.words[1] != owner)
             throw usage_error(fmt::format("{}: this is not a region that simulated peer {} exposed", call, owner));
@@ -349,7 +351,8 @@ private:
             if (item.done != nullptr)
                 item.done(item.context, ok);
         } else if (!handlers_.run(item.handler, item.source, item.payload)) {
-            report_failure(item.source, fmt::format("rank {} sent a message for handler {}, which is not installed", item.source, item.handler));
+            report_failure(item.source,
+                           fmt::format("rank {} sent a message for handler {}, which is not installed", item.source, item.handler));
         } else {
             ++run;
         }

@@ -72,10 +72,15 @@ TEST(settings, a_wrong_value_is_named)
 {
     environment const number("TOWLINE_TEST_NUMBER", "70");
     EXPECT_EQ(base::setting_number("TOWLINE_TEST_NUMBER", 3), 70);
-    EXPECT_EQ(message_of([] { (void)base::setting_number("TOWLINE_TEST_NUMBER", 3, 1, 64); }), "TOWLINE_TEST_NUMBER='70' is not a whole number from 1 to 64");
+    EXPECT_EQ(message_of([] { (void)base::setting_number("TOWLINE_TEST_NUMBER", 3, 1, 64); }),
+              "TOWLINE_TEST_NUMBER='70' is not a whole number from 1 to 64");
     environment const text("TOWLINE_TEST_TEXT", "maybe");
-    EXPECT_EQ(message_of([] { (void)base::setting_switch("TOWLINE_TEST_TEXT", true); }), "TOWLINE_TEST_TEXT='maybe' is not a switch: write on or off");
-    EXPECT_EQ(message_of([] { (void)base::setting_choice("TOWLINE_TEST_TEXT", {"core", "none"}, 0); }), "TOWLINE_TEST_TEXT='maybe' is not one of: core, none");
+    EXPECT_EQ(message_of([] { (void)base::setting_switch("TOWLINE_TEST_TEXT", true); }),
+              "TOWLINE_TEST_TEXT='maybe' is not a switch: write on or off");
+    EXPECT_EQ(message_of([] {
+                  (void)base::setting_choice("TOWLINE_TEST_TEXT", {"core", "none"}, 0);
+              }),
+              "TOWLINE_TEST_TEXT='maybe' is not one of: core, none");
     EXPECT_THROW((void)base::setting_bytes("TOWLINE_TEST_TEXT", 0), towline::usage_error);
     EXPECT_THROW((void)base::setting_time("TOWLINE_TEST_TEXT", 0ns), towline::usage_error);
 }
@@ -213,7 +218,9 @@ TEST_P(event_count, no_wake_up_is_lost)
 }
 
 INSTANTIATE_TEST_SUITE_P(sides, event_count, testing::Values(base::fence_side::sleeper_fences, base::fence_side::notifier_fences),
-                         [](auto const& sides) { return sides.param == base::fence_side::sleeper_fences ? "sleeper_fences" : "notifier_fences"; });
+                         [](auto const& sides) {
+                             return sides.param == base::fence_side::sleeper_fences ? "sleeper_fences" : "notifier_fences";
+                         });
 
 TEST(machine, tells_the_truth_about_this_one)
 {

@@ -30,7 +30,9 @@ std::string with(std::string const& section, std::string const& line)
 {
     std::string grid = "cells = 32\nedge = 2.4\n";
     std::string run = "end_time = 0.5\n";
-    auto add = [&](std::string const& name, std::string const& lines) { return "[" + name + "]\n" + lines + (name == section ? line + "\n" : ""); };
+    auto add = [&](std::string const& name, std::string const& lines) {
+        return "[" + name + "]\n" + lines + (name == section ? line + "\n" : "");
+    };
     return add("grid", grid) + add("run", run) + add("gas", "") + add("blast", "");
 }
 
@@ -48,9 +50,11 @@ TEST(deck, reads_what_is_there_and_fills_in_the_rest)
 
 TEST(deck, names_file_line_and_key)
 {
-    EXPECT_THAT(message(with("gas", "gamma = -1.4")), AllOf(HasSubstr("my.toml:7: gas.gamma"), HasSubstr("-1.4"), HasSubstr("from 1.05 to 3")));
+    EXPECT_THAT(message(with("gas", "gamma = -1.4")),
+                AllOf(HasSubstr("my.toml:7: gas.gamma"), HasSubstr("-1.4"), HasSubstr("from 1.05 to 3")));
     EXPECT_THAT(message(with("gas", "gamma = \"air\"")), AllOf(HasSubstr("my.toml:7: gas.gamma"), HasSubstr("string")));
-    EXPECT_THAT(message(with("gas", "gama = 1.4")), AllOf(HasSubstr("my.toml:7"), HasSubstr("unknown key gas.gama"), HasSubstr("gas.gamma")));
+    EXPECT_THAT(message(with("gas", "gama = 1.4")),
+                AllOf(HasSubstr("my.toml:7"), HasSubstr("unknown key gas.gama"), HasSubstr("gas.gamma")));
     EXPECT_THAT(message(with("gas", "density = nan")), HasSubstr("my.toml:7: gas.density"));
     EXPECT_THAT(message(with("gas", "density = inf")), HasSubstr("my.toml:7: gas.density"));
     EXPECT_THAT(message(with("gas", "pressure = 0")), HasSubstr("my.toml:7: gas.pressure"));
@@ -67,9 +71,12 @@ TEST(deck, names_file_line_and_key)
 
 TEST(deck, refuses_runs_that_make_no_sense)
 {
-    EXPECT_THAT(message("[grid]\ncells = 33\nedge = 2.4\n[run]\nend_time = 0.5"), AllOf(HasSubstr("my.toml:2: grid.cells"), HasSubstr("even")));
-    EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 9"), AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at most")));
-    EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 1e-5"), AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at least")));
+    EXPECT_THAT(message("[grid]\ncells = 33\nedge = 2.4\n[run]\nend_time = 0.5"),
+                AllOf(HasSubstr("my.toml:2: grid.cells"), HasSubstr("even")));
+    EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 9"),
+                AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at most")));
+    EXPECT_THAT(message("[grid]\ncells = 32\nedge = 2.4\n[run]\nend_time = 1e-5"),
+                AllOf(HasSubstr("my.toml:5: run.end_time"), HasSubstr("at least")));
     EXPECT_THAT(message("[grid]\ncells = 10\n[run]\nend_time = 0.1"), AllOf(HasSubstr("my.toml:2: grid.cells"), HasSubstr("at least 16")));
     EXPECT_THAT(message("[grid]\ncells = 100000\n[run]\nend_time = 9"), HasSubstr("my.toml:2: grid.cells"));
 }

@@ -21,7 +21,8 @@ double drift(totals const& before, totals const& after, int variable)
     return std::abs(difference.value() / before.of[variable].value());
 }
 
-/// Density of Sod's problem (gamma 1.4; left 1, 1, right 0.125, 0.1) at x / t; pressure and velocity between the waves from Newton's method.
+/// Density of Sod's problem (gamma 1.4; left 1, 1, right 0.125, 0.1) at x / t; pressure and velocity between the waves from Newton's
+/// method.
 double sod_density(double s)
 {
     double const g = 1.4;
@@ -109,7 +110,8 @@ TEST(physics, the_shock_comes_nearer_to_the_exact_one_with_more_cells)
         deck d = small_deck(n, 0.5);
         run r(d.settings(), 1, start_of(d));
         r.until(d.end_time);
-        double error = std::abs(shock_radius(profile_of(r.s, r.others, d.settings()), d.density) / exact.radius(d.energy, d.density, d.end_time) - 1);
+        double error =
+            std::abs(shock_radius(profile_of(r.s, r.others, d.settings()), d.density) / exact.radius(d.energy, d.density, d.end_time) - 1);
         EXPECT_LT(error, 0.6 * last);
         last = error;
     }

@@ -222,9 +222,9 @@ TEST(engine_hostile, requests_beyond_what_was_lent)
         std::uint64_t const number = h.id_flags >> wire::flag_bits;
         plain.sent.clear();
         for (auto const& m : {wire::pull_message{number, 1, 0, 1001, 0}, wire::pull_message{number, 1, 1000, 1, 0},
-                              wire::pull_message{number, 1, ~std::uint64_t{0}, 2, 0}, wire::pull_message{number, 1, 2, ~std::uint64_t{0}, 0},
-                              wire::pull_message{number, 1, 0, 0, 0}, wire::pull_message{number, 1, 0, 8, 1},
-                              wire::pull_message{number, 1, 0, 8, ~std::uint64_t{0}}})
+                              wire::pull_message{number, 1, ~std::uint64_t{0}, 2, 0},
+                              wire::pull_message{number, 1, 2, ~std::uint64_t{0}, 0}, wire::pull_message{number, 1, 0, 0, 0},
+                              wire::pull_message{number, 1, 0, 8, 1}, wire::pull_message{number, 1, 0, 8, ~std::uint64_t{0}}})
             plain.arrive(1, wire::pull, bytes(m));
         plain.arrive(2, wire::pull, bytes(wire::pull_message{number, 1, 0, 8, 0}));
         e.progress(100);

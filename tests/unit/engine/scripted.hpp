@@ -47,7 +47,8 @@ public:
     transport::capabilities const& caps() const noexcept override { return caps_; }
     std::string why_not(peer p) const override { return p == 3 ? "three is far away" : ""; }
     void set_handler(transport::handler_id id, transport::handler f, void* context) override { handlers_.set(id, f, context); }
-    transport::send_status try_send(peer to, transport::handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
+    transport::send_status try_send(peer to, transport::handler_id id, std::span<std::byte const> head,
+                                    std::span<std::byte const> body) override
     {
         transport::check_eager(*this, head.size(), body.size());
         std::lock_guard const lock(script_.mutex);

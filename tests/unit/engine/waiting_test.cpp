@@ -274,7 +274,8 @@ TEST(engine_attach, refused_at_run_time)
             if (rank == 0) {
                 bool sent = false;
                 eng::block const b{data.data(), data.size(), eng::lending::lend, false};
-                e->send({.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
+                e->send(
+                    {.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
                 CHECK_THAT(e->wait([&] { return sent; }, "sent", 60s));
             } else {
                 refuse_reads(code);
@@ -304,7 +305,8 @@ TEST(engine_attach, memory_that_is_gone)
             munmap(gone + (1 << 19), 1 << 19);
             eng::block const b{gone, 1 << 20, eng::lending::lend, false};
             if (eng::engine::probe_cross_memory_attach(getpid(), &sent, 1)) {
-                e->send({.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
+                e->send(
+                    {.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
                 CHECK_THAT(e->wait([&] { return sent; }, "sent", 60s));
             }
         } else if (eng::engine::may_read_memory_of(job::membership::instance().slot(0).pid)) {

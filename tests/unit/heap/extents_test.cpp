@@ -25,7 +25,8 @@ struct arena {
         EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes)), 0);
         void* const reserved = mmap(nullptr, bytes + granule, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         auto const address = (reinterpret_cast<std::uintptr_t>(reserved) + granule - 1) / granule * granule;
-        begin = static_cast<std::byte*>(mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0));
+        begin =
+            static_cast<std::byte*>(mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0));
         EXPECT_TRUE(memory.start(begin, bytes, keep));
     }
     ~arena()

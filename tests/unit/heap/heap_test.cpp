@@ -52,7 +52,8 @@ TEST(heap, allocates_every_size_with_every_alignment)
     run_one([] {
         std::mt19937 random(1);
         for (std::size_t alignment = 1; alignment <= 4 * mib; alignment *= 2)
-            for (std::size_t size : {0ul, 1ul, 63ul, 64ul, 65ul, 1000ul, 8000ul, 8129ul, 32767ul, 32768ul, 65536ul, 100000ul, mib, 3 * mib + 1}) {
+            for (std::size_t size :
+                 {0ul, 1ul, 63ul, 64ul, 65ul, 1000ul, 8000ul, 8129ul, 32767ul, 32768ul, 65536ul, 100000ul, mib, 3 * mib + 1}) {
                 auto* const block = static_cast<unsigned char*>(heap::allocate(size, alignment));
                 CHECK_THAT(block != nullptr);
                 CHECK_THAT(aligned(block, std::max(alignment, std::size_t{64})));

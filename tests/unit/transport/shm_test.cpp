@@ -27,7 +27,8 @@ struct node {
                 static_cast<node*>(context)->from.push_back(source);
             },
             this);
-        it->set_failure_handler([](void* context, peer, std::string_view why) { static_cast<node*>(context)->losses.emplace_back(why); }, this);
+        it->set_failure_handler([](void* context, peer, std::string_view why) { static_cast<node*>(context)->losses.emplace_back(why); },
+                                this);
     }
     send_status send(peer to, std::uint64_t v, std::size_t extra = 0)
     {
