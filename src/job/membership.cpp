@@ -118,8 +118,7 @@ struct joiner {
         if (fstat(fd, &about) != 0)
             return {kind::usage,
                     "names a closed descriptor: either a rank started this program (a child of a rank is not part of the job: unset "
-                    "TOWLINE_JOB "
-                    "for it), or a wrapper between towline run and the program closed it",
+                    "TOWLINE_JOB for it), or a wrapper between towline run and the program closed it",
                     0};
         int const seals = fcntl(fd, F_GET_SEALS);
         constexpr int needed = F_SEAL_SHRINK | F_SEAL_GROW;

@@ -1,0 +1,55 @@
+// Pins docs/wire.md, "Engine messages": a change here is a change of the format.
+#include "engine/wire.hpp"
+
+#include <cstddef>
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace wire = towline::engine::wire;
+using wire::how;
+
+static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::first_direct == 16 &&
+              wire::direct_handlers == 240);
+static_assert(wire::wants_delivered == 1 && wire::wants_released == 2 && wire::was_refused == 4 && wire::flag_bits == 3);
+static_assert(wire::refused == ~std::uint64_t{0} && wire::least_eager == 64);
+
+static_assert(sizeof(wire::message_header) == 16 && offsetof(wire::message_header, head_bytes) == 0 &&
+              offsetof(wire::message_header, handler) == 4 && offsetof(wire::message_header, blocks) == 6 &&
+              offsetof(wire::message_header, id_flags) == 8);
+static_assert(sizeof(wire::descriptor) == 16 && offsetof(wire::descriptor, size_how) == 0 && offsetof(wire::descriptor, where) == 8);
+static_assert(sizeof(wire::fragment_header) == 24 && offsetof(wire::fragment_header, total) == 8 && offsetof(wire::fragment_header, offset) == 16);
+static_assert(sizeof(wire::done_message) == 8);
+static_assert(sizeof(wire::pull_message) == 40 && offsetof(wire::pull_message, fetch) == 8 && offsetof(wire::pull_message, offset) == 16 &&
+              offsetof(wire::pull_message, bytes) == 24 && offsetof(wire::pull_message, block) == 32);
+static_assert(sizeof(wire::piece_header) == 16 && offsetof(wire::piece_header, offset) == 8);
+
+TEST(engine_wire, numbers_are_pinned)
+{
+    how const all[] = {how::inside,  how::given,  how::staged,     how::mapped,      how::attached,
+                       how::exposed, how::pulled, how::given_here, how::staged_here, how::mapped_here};
+    for (std::size_t i = 0; i < std::size(all); ++i)
+        EXPECT_EQ(static_cast<std::size_t>(all[i]), i);
+    EXPECT_EQ(static_cast<std::size_t>(how::count_), std::size(all));
+
+    auto const d = wire::descriptor::make(how::mapped, 0x1234, 7);
+    EXPECT_EQ(d.size_how, 0x123403u);
+    EXPECT_EQ(d.where, 7u);
+    EXPECT_EQ(wire::descriptor::make(how::inside, 9, 0).inside_bytes(), 9u);
+    EXPECT_EQ(wire::descriptor::make(how::attached, 9, 0).inside_bytes(), 8u);
+    EXPECT_EQ(wire::descriptor::make(how::exposed, 9, 0).inside_bytes(), 32u);
+    EXPECT_EQ(wire::descriptor::make(how::pulled, 9, 0).inside_bytes(), 0u);
+}
+
+TEST(engine_wire, a_shared_address_is_one_word)
+{
+    auto const word = wire::pack({.arena = 5, .reserved = 0, .offset = 0x123456789ab});
+    ASSERT_TRUE(word);
+    EXPECT_EQ(*word, std::uint64_t{5} << 44 | 0x123456789ab);
+    EXPECT_EQ(wire::unpack(*word).arena, 5u);
+    EXPECT_EQ(wire::unpack(*word).offset, 0x123456789abu);
+    EXPECT_FALSE(wire::pack({.arena = 1u << 20, .reserved = 0, .offset = 0}));
+    EXPECT_FALSE(wire::pack({.arena = 0, .reserved = 0, .offset = std::uint64_t{1} << 44}));
+}
+
+} // namespace
