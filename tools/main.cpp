@@ -9,9 +9,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace tools = towline::tools;
@@ -19,6 +25,7 @@ namespace tools = towline::tools;
 namespace {
 
 struct run_words {
+    std::string ranks;
     std::string stats;
     std::string bind = "none";
     std::string heap = "on";
@@ -45,59 +52,107 @@ std::size_t program_at(CLI::App& run, std::vector<std::string> const& arguments)
     return std::min(i, arguments.size());
 }
 
+/// For options that take one of a few words.
+auto one_of(std::string first, std::string second)
+{
+    return CLI::Validator(
+        [first, second](std::string const& word) {
+            return word == first || word == second ? std::string() : fmt::format("'{}' is neither {} nor {}", word, first, second);
+        },
+        "");
+}
+
 CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
 {
     auto* run = app.add_subcommand("run", "starts a job of N processes on this machine");
-    run->add_option("-n,--ranks", options.ranks, "number of processes; more than cores is fine")->required()->type_name("N");
+    run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
                     "none (default): the system places ranks, which is right where other jobs share the machine")
-        ->check(CLI::IsMember({"core", "none"}))
+        ->check(one_of("core", "none"))
         ->type_name("core|none");
     run->add_flag("--stats{table}", words.stats,
-                  "when the job has ended, a table of calls and of bytes by the way they moved; --stats=FILE.json writes JSON");
+                  "when the job has ended, a table of calls and of bytes by the way they moved, on standard error;\n"
+                  "--stats=FILE.json writes JSON there instead");
     run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
     run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: the others get errors at their calls");
     run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")
         ->type_name("TIME");
     run->add_option("--heap", words.heap, "off: no shared heap for big allocations of malloc (as TOWLINE_HEAP=off)")
-        ->check(CLI::IsMember({"on", "off"}))
+        ->check(one_of("on", "off"))
         ->type_name("on|off");
     run->formatter(std::make_shared<run_help>());
-    run->footer(
-        "Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
-        "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started,\n"
-        "126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to the ranks, the "
-        "second kills them.\n"
-        "Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
+    run->footer("Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
+                "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be\n"
+                "started, 126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to\n"
+                "the ranks, the second kills them. Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
     return run;
+}
+
+int refuse(std::string_view command, std::string_view text)
+{
+    fmt::print(stderr, "towline{}{}: {}\nTry 'towline {}{}--help'.\n", command.empty() ? "" : " ", command, text, command,
+               command.empty() ? "" : " ");
+    return tools::exit_usage;
+}
+
+/// Why a file cannot be written there; empty if it can. Makes nothing.
+std::string unwritable(std::string const& path)
+{
+    struct stat about {};
+    if (stat(path.c_str(), &about) == 0)
+        return S_ISDIR(about.st_mode) ? "is a directory" : access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+    auto const slash = path.rfind('/');
+    std::string const folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+    return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
 int start(tools::run_options& options, run_words const& words, std::vector<std::string> command)
 {
-    auto refuse = [](std::string const& text) {
-        fmt::print(stderr, "towline run: {}\nTry 'towline run --help'.\n", text);
-        return tools::exit_usage;
-    };
-    if (options.ranks < 1)
-        return refuse(fmt::format("-n {}: a job has at least one process", options.ranks));
-    if (options.ranks > static_cast<int>(towline::job::max_ranks))
-        return refuse(fmt::format("-n {}: a job has at most {} processes", options.ranks, towline::job::max_ranks));
+    if (words.ranks.empty())
+        return refuse("run", "how many processes? Write -n N before PROGRAM");
+    char const* const end = words.ranks.data() + words.ranks.size();
+    auto const [rest, wrong] = std::from_chars(words.ranks.data(), end, options.ranks);
+    if (wrong != std::errc() || rest != end || options.ranks < 1 || options.ranks > static_cast<int>(towline::job::max_ranks))
+        return refuse("run", fmt::format("-n {}: a job has 1 to {} processes", words.ranks, towline::job::max_ranks));
     if (command.empty())
-        return refuse("which PROGRAM?");
+        return refuse("run", "which PROGRAM? Write it behind the options");
     if (!words.timeout.empty()) {
         auto const time = towline::base::parse_time(words.timeout);
         if (!time || time->count() == 0)
-            return refuse(fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it", words.timeout));
+            return refuse("run",
+                          fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it; not 0", words.timeout));
         options.timeout = *time;
     }
-    options.command = std::move(command);
     options.bind_to_cores = words.bind == "core";
     options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
     options.stats = !words.stats.empty();
-    if (words.stats != "table")
+    if (words.stats == "table") {
+        if (command.front().ends_with(".json"))
+            return refuse("run",
+                          fmt::format("{} stands where PROGRAM is expected; did you mean --stats={}?", command.front(), command.front()));
+    } else if (options.stats) {
         options.stats_file = words.stats;
+        if (auto const why = unwritable(words.stats); !why.empty()) {
+            fmt::print(stderr, "towline run: --stats={}: {}; nothing was started\n", words.stats, why);
+            return tools::exit_failed;
+        }
+    }
+    options.command = std::move(command);
     return tools::run(options);
+}
+
+/// What the first word must be.
+int check_command(std::vector<std::string> const& ours)
+{
+    if (ours.empty())
+        return refuse("", "which command? There are run and info");
+    std::string const& first = ours.front();
+    if (first == "run" || first == "info" || first == "-h" || first == "--help" || first == "--version")
+        return 0;
+    if (first.starts_with('-'))
+        return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
+    return refuse("", fmt::format("there is no command '{}'; there are run and info", first));
 }
 
 } // namespace
@@ -119,6 +174,8 @@ int main(int argc, char** argv)
     try {
         std::vector<std::string> ours(argv + 1, argv + argc);
         std::vector<std::string> command;
+        if (int const wrong = check_command(ours); wrong != 0)
+            return wrong;
         if (!ours.empty() && ours[0] == "run") {
             // All from PROGRAM on belongs to the program, whatever it looks like.
             std::vector<std::string> const rest(ours.begin() + 1, ours.end());
@@ -135,7 +192,9 @@ int main(int argc, char** argv)
         if (info->parsed())
             return tools::info(json);
     } catch (CLI::ParseError const& e) {
-        return app.exit(e) == 0 ? 0 : tools::exit_usage;
+        if (e.get_exit_code() == 0)
+            return app.exit(e);  // help or version
+        return refuse(argc > 1 ? argv[1] : "", e.what());
     } catch (towline::usage_error const& e) {
         fmt::print(stderr, "towline: {}\n", e.what());
         return tools::exit_usage;

@@ -139,7 +139,8 @@ class Words(JobTest):
         self.assertEqual(sorted(out.splitlines()), [f"{r} of 3" for r in range(3)])
 
     def test_ranks_get_the_job_and_nothing_else(self):
-        code, out, _, _ = self.run_job(2, sys.executable, "-c", "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1])")
+        script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1])"
+        code, out, _, _ = self.run_job(2, sys.executable, "-c", script)
         for line in out.splitlines():
             descriptors = json.loads(line)
             self.assertEqual(descriptors[:3], [0, 1, 2])
@@ -183,11 +184,37 @@ class Words(JobTest):
                           ["-n", "2", "--timeout", "soon", "true"]):
             done = subprocess.run([TOWLINE, "run", *arguments], capture_output=True, text=True, env=self.env, timeout=20)
             self.assertEqual(done.returncode, 2, arguments)
-            self.assertNotEqual(done.stderr, "", arguments)
             self.assertEqual(done.stdout, "", arguments)
+            self.assertTrue(done.stderr.startswith("towline run: "), done.stderr)
+            self.assertTrue(done.stderr.endswith("\nTry 'towline run --help'.\n"), done.stderr)
+
+    def test_wrong_usage_is_named(self):
+        for arguments, words in ((["run", "-n", "x", "true"], "-n x: a job has 1 to 16384 processes"),
+                                 (["run", "-np", "2", "true"], "-n p: a job has"),
+                                 (["run", "true"], "how many processes?"),
+                                 (["run", "-n", "2"], "which PROGRAM?"),
+                                 (["run", "-n", "2", "--bind", "moon", "true"], "'moon' is neither core nor none"),
+                                 (["run", "-n", "2", "--heap", "moon", "true"], "'moon' is neither on nor off"),
+                                 (["run", "-n", "2", "--bogus", "true"], "--bogus"),
+                                 (["run", "-n", "2", "--stats", "x.json", "true"], "did you mean --stats=x.json?"),
+                                 (["start"], "there is no command 'start'; there are run and info"),
+                                 (["-n", "2", "true"], "did you mean 'towline run -n ...'?"),
+                                 ([], "which command?"),
+                                 (["info", "--bogus"], "--bogus")):
+            done = subprocess.run([TOWLINE, *arguments], capture_output=True, text=True, env=self.env, timeout=20)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(words, done.stderr)
+            self.assertRegex(done.stderr, r"\nTry 'towline (run |info )?--help'\.\n$")
+
+    def test_help(self):
+        for arguments in (["--help"], ["run", "--help"], ["info", "--help"]):
+            done = subprocess.run([TOWLINE, *arguments], capture_output=True, text=True, env=self.env, timeout=20)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+            self.assertLessEqual(max(map(len, done.stdout.splitlines())), 140)
 
     def test_wrong_settings(self):
-        for name, value in (("TOWLINE_SEGMENT", "huge"), ("TOWLINE_SEGMENT", "12345"), ("TOWLINE_HEAP", "perhaps"), ("TOWLINE_MEMBARRIER", "7")):
+        for name, value in (("TOWLINE_SEGMENT", "huge"), ("TOWLINE_SEGMENT", "12345"), ("TOWLINE_HEAP", "perhaps"),
+                            ("TOWLINE_MEMBARRIER", "7")):
             code, _, err, _ = self.run_job(2, "true", env=dict(self.env, **{name: value}))
             self.assertNotEqual(code, 0, name)
             self.assertIn(name, err)
@@ -239,7 +266,8 @@ class Ends(JobTest):
             code, _, err, seconds = self.member(4, f"join fence @3 signal {int(number)} sleep 20000")
             self.assertEqual(code, 128 + number)
             self.assertLess(seconds, 2 if not harness.SANITIZED else 6)
-            self.assertRegex(self.line(err), rf"^towline: rank 3 \(pid \d+ on \S+\) was killed by signal {int(number)} \({number.name}, .*; the job is ended$")
+            self.assertRegex(self.line(err), rf"^towline: rank 3 \(pid \d+ on \S+\) was killed by signal {int(number)} "
+                                             rf"\({number.name}, .*; the job is ended$")
 
     def test_ranks_that_ignore_being_asked_are_ended(self):
         code, _, err, seconds = self.member(3, "ignore 15 ignore 2 ignore 1 join fence @1 signal 9 spin")
@@ -320,7 +348,8 @@ class Ends(JobTest):
         self.assertEqual(code, 3)
         self.assertIn("has ended: one program a rank", err)
         # A child of a rank is no rank.
-        code, _, err, _ = self.run_job(1, "sh", "-c", f"exec {sys.executable} -c 'import os; os.close(100); os.execv(\"{member}\", [\"m\", \"join\"])'")
+        script = f"import os; os.close(100); os.execv(\"{member}\", [\"m\", \"join\"])"
+        code, _, err, _ = self.run_job(1, "sh", "-c", f"exec {sys.executable} -c '{script}'")
         self.assertEqual(code, 3)
         self.assertIn("closed descriptor", err)
 
@@ -495,16 +524,18 @@ class Stats(JobTest):
                 stats = json.load(file)
             self.assertEqual([r["calls_sent"] for r in stats["ranks"]], [0, 7])
             self.assertEqual(stats["total"]["calls_sent"], 7)
-        code, _, err, _ = self.run_job(1, "true", options=["--stats=/no/such/folder/x.json"])
-        self.assertEqual(code, 125)
-        self.assertIn("/no/such/folder/x.json", err)
+        code, out, err, _ = self.run_job(1, "echo", "begun", options=["--stats=/no/such/folder/x.json"])
+        self.assertEqual((code, out), (125, ""))
+        self.assertIn("/no/such/folder/x.json: No such file or directory", err)
+        self.assertIn("/etc: is a directory", self.run_job(1, "true", options=["--stats=/etc"])[2])
 
 
 class Info(JobTest):
     def test_text_and_json(self):
         text = subprocess.run([TOWLINE, "info"], capture_output=True, text=True, env=self.env, timeout=30)
         self.assertEqual((text.returncode, text.stderr), (0, ""))
-        for word in ("cores allowed", "cgroup quota", "huge pages", "membarrier", "cross-memory attach", "Yama", "XPMEM", "/dev/shm", "segment", "transport shm"):
+        for word in ("cores allowed", "cgroup quota", "huge pages", "membarrier", "cross-memory attach", "Yama", "XPMEM", "/dev/shm",
+                     "segment", "transport shm"):
             self.assertIn(word, text.stdout)
         self.assertLessEqual(max(map(len, text.stdout.splitlines())), 160)
         done = subprocess.run([TOWLINE, "info", "--json"], capture_output=True, text=True, env=self.env, timeout=30)
