@@ -44,6 +44,13 @@ struct signature<R (*)(P...)> : signature_of<R, P...> {};
 template <class R, class... P>
 struct signature<R (*)(P...) noexcept> : signature_of<R, P...> {};
 
+template <class Mark>
+struct marked;  // of an as_small mark: the function in it
+template <auto F>
+struct marked<small_function<F>> {
+    static constexpr auto function = F;
+};
+
 /// The function behind an as_small mark, and whether it is marked either way.
 template <auto F>
 struct target {
@@ -51,9 +58,9 @@ struct target {
     static constexpr bool is_small = ::towline::small<F>;
 };
 template <auto F>
-    requires requires { []<auto G>(small_function<G>) {}(F); }
+    requires requires { marked<std::remove_cv_t<decltype(F)>>::function; }
 struct target<F> {
-    static constexpr auto function = []<auto G>(small_function<G>) { return G; }(F);
+    static constexpr auto function = marked<std::remove_cv_t<decltype(F)>>::function;
     static constexpr bool is_small = true;
 };
 
