@@ -13,9 +13,11 @@ help: ## this list
 
 PACKAGES := packages.txt
 packages: ## installs what packages.txt lists and this machine lacks
-	@missing=$$(for p in $$(sed 's/#.*//' $(PACKAGES)); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	@missing=$$(for p in $$(sed 's/#.*//' $(PACKAGES)); do \
+	  dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ]; then echo "installing:" $$missing; \
-	  $(SUDO) apt-get update -q && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
+	  $(SUDO) apt-get update -q && \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; fi
 
 build/%/build.ninja: CMakeLists.txt CMakePresets.json | packages
 	cmake --preset $*
@@ -38,6 +40,7 @@ tsan: build/tsan/build.ninja ## every test under the thread sanitizer
 	cmake --build build/tsan -j $(JOBS)
 	setarch -R ctest --test-dir build/tsan --output-on-failure
 
+clang fuzz: PACKAGES := packages.txt tests/packages.txt
 clang: build/clang/build.ninja ## builds everything with Clang, warnings are errors
 	cmake --build build/clang -j $(JOBS)
 
@@ -45,7 +48,8 @@ bench: PACKAGES := packages.txt bench/packages.txt
 bench: packages ## measures everything against limits and other libraries, prints one table (QUICK=1: under 3 minutes)
 	cmake --preset bench
 	cmake --build build/bench -j $(JOBS)
-	@if command -v cargo >/dev/null; then cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
+	@if command -v cargo >/dev/null; then \
+	  cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
 	  || echo "iceoryx2 could not be built (Rust 1.89 or newer): not measured"; else echo "no cargo here: iceoryx2 is not measured"; fi
 	@rm -f build/bench/*.jsonl; failed=0; \
 	python3 bench/conduct.py $(if $(QUICK),--quick) || failed=1; \
@@ -56,12 +60,15 @@ bench: packages ## measures everything against limits and other libraries, print
 	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/plot.py || echo "no plot"; \
 	exit $$failed
 
-fuzz: build/fuzz/build.ninja ## a minute of libFuzzer on the archive's decoder (FUZZ_SECONDS=60)
+fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, with Clang and the sanitizers (SECONDS=60)
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive
-	mkdir -p build/fuzz/corpus && build/fuzz/bin/fuzz_archive -max_total_time=$(or $(FUZZ_SECONDS),60) -max_len=8192 build/fuzz/corpus tests/fuzz/corpus
+	mkdir -p build/fuzz/corpus build/fuzz/found
+	build/fuzz/bin/fuzz_archive -max_total_time=$(or $(SECONDS),60) -max_len=8192 -artifact_prefix=build/fuzz/found/ \
+	  build/fuzz/corpus tests/fuzz/corpus
 
-install: build ## installs to PREFIX (default /usr/local)
-	$(SUDO) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+install: build/release/build.ninja ## installs to PREFIX (without it: to /usr/local, with sudo)
+	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc
+	$(if $(PREFIX),,$(SUDO)) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
 
 clean: ## removes build/
 	rm -rf build

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-# Floors of docs/../design: folder under src/ (or tools) -> floor. Same floor: only the pairs in NEIGHBOURS.
+# Floors, as in CONTRIBUTING.md: folder under src/ (or tools) -> floor. Same floor: only the pairs in NEIGHBOURS.
 FLOOR = {"base": 1, "model": 2, "layout": 2, "archive": 2, "job": 2, "heap": 2, "transport": 3, "engine": 4,
          "matching": 5, "collective": 6, "remote": 7, "mpi": 7, "tools": 8}
 NEIGHBOURS = {("heap", "job")}  # the heap lives in the job's file
