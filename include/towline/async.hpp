@@ -6,14 +6,16 @@
 //     async<&function>(w.all(), args...)                  at many, down a tree: future<std::vector<R>> in the order of the localities
 //
 // Any function, static member function or lambda without captures that is known at compile time; overloads are chosen by a cast.
-// Arguments convert to the parameters' types. Small values are copied. Of big contiguous data
-//   - an lvalue is copied before async returns, so that the caller may change it at once;
+// Arguments convert to the parameters' types. Small values are copied. Of big contiguous data (8 KiB and more; less travels in the message)
+//   - an lvalue is copied before async returns, so that the caller may change it at once; into the callee's object it is copied again;
 //   - an rvalue is kept until it was sent, and read once from where it is; a moved rma_vector changes owner instead;
 //   - an rma_vector or serialize_buffer that others share, and borrow(x), is read once from where it is: leave it alone until sent().
 // A parameter std::span<T const> or std::string_view looks into the message while the function runs.
 //
-// Threads: any. async and post never wait for the peer. Errors of a call are thrown by its future's get(): remote_error (the function
+// Threads: any. async and post do not wait for the called function; while a peer takes no more messages for now they make progress for this
+// process, which may run small functions here. Errors of a call are thrown by its future's get(): remote_error (the function
 // threw), unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called.
+// Both throw usage_error at once for a rank that is not there, and where there is no world.
 
 #include <towline/detail/invoke.hpp>
 #include <towline/future.hpp>
@@ -126,7 +128,8 @@ void post(locality to, Args&&... args)
 }
 
 /// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes
-/// the result, naming the rank; the first by position if there are several.
+/// the result, naming the rank; the first by position if there are several. Throws usage_error for a rank that is not there or there twice;
+/// no localities: ready at once. Nothing changes owner on the way down: what is moved is lent, and read by many.
 template <auto F, class... Args>
 auto async(localities const& to, Args&&... args)
 {
@@ -143,6 +146,7 @@ auto async(localities const& to, Args&&... args)
         throw;
     }
 }
+/// The same without an answer; what a function throws is printed at its rank.
 template <auto F, class... Args>
 void post(localities const& to, Args&&... args)
 {

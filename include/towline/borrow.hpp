@@ -8,8 +8,8 @@
 
 namespace towline {
 
-/// A contiguous range lent to a call: not copied into it, and to be left alone until the call was sent. The other side reads it as any
-/// contiguous range of T: std::vector<T>, std::span<T const>, serialize_buffer<T>, ...
+/// A contiguous range lent to a call: not copied into it, and to stay as it is until the call was sent (call::sent). The other side reads
+/// it as any contiguous range of T: std::vector<T>, std::span<T const>, serialize_buffer<T>, ...
 template <class T> class borrowed {
 public:
     explicit borrowed(std::span<T const> elements) noexcept : elements_(elements) {}

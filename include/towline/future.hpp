@@ -47,6 +47,8 @@ struct access;
 
 } // namespace detail
 
+/// All but valid, moves and the destructor throw usage_error where there is no state: default constructed, moved from, after get or then.
+/// Waiting in a function that is marked small throws usage_error: it runs where nothing may wait. Destroying a future waits for nothing.
 template <class T>
 class [[nodiscard]] future {
     static_assert(!std::is_reference_v<T> && !std::is_const_v<T>, "future<T>: T is a value type or void");
@@ -245,6 +247,7 @@ public:
         state_->set_value(std::forward<Args>(args)...);
         set_ = true;
     }
+    /// As set_value; get throws it.
     void set_exception(std::exception_ptr e)
     {
         begin();
@@ -277,6 +280,7 @@ template <class T>
     s->set_value();
     return detail::access::make(std::move(s));
 }
+/// A future whose get throws.
 template <class T>
 [[nodiscard]] future<T> make_exceptional_future(std::exception_ptr e)
 {

@@ -72,7 +72,8 @@ public:
     }
     [[nodiscard]] detail::object_id id() const noexcept { return reference_ ? reference_->id() : 0; }
 
-    /// Puts an object of this process under remote handles.
+    /// Puts an object of this process under remote handles; it lives as long as any handle, and any shared_ptr. Throws usage_error where
+    /// there is no world.
     [[nodiscard]] static remote adopt(std::shared_ptr<T> object)
     {
         return remote(detail::current_rank(), detail::adopt_object(std::move(object), detail::type_hash<T>()), detail::full_weight);
@@ -178,7 +179,8 @@ using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char con
 
 } // namespace detail
 
-/// Makes a T(args...) at a process; the arguments travel by value.
+/// Makes a T(args...) at a process, on a worker there; the arguments travel by value (a literal as std::string). Errors as of async; what
+/// the constructor throws is a remote_error.
 template <class T, class... Args>
 [[nodiscard]] call<remote<T>> create(locality at, Args&&... args)
 {
@@ -187,7 +189,8 @@ template <class T, class... Args>
     return detail::begin_call<detail::create_action<T, detail::created_from<Args>...>>(at.rank(), std::forward<Args>(args)...);
 }
 
-/// Calls a member function of the object, at its home. Calls may run at the same time there, on several workers.
+/// Calls a member function of the object, at its home. Calls may run at the same time there, on several workers; the object stays until
+/// they have ended. Errors as of async; usage_error for an empty handle.
 template <auto Member, class T, class... Args>
     requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
 auto async(remote<T> const& object, Args&&... args)
@@ -198,6 +201,7 @@ auto async(remote<T> const& object, Args&&... args)
         detail::throw_empty_handle();
     return detail::begin_call<detail::member_action<Member, T>>(object.where().rank(), object.id(), std::forward<Args>(args)...);
 }
+/// The same without an answer.
 template <auto Member, class T, class... Args>
     requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
 void post(remote<T> const& object, Args&&... args)

@@ -14,8 +14,11 @@ namespace detail {
 void rma_deallocate(void* block) noexcept;
 } // namespace detail
 
-/// For standard containers: `std::vector<T, rma_allocator<T>>`. Such a container as an argument is copied once, straight from where it is.
-/// To hand memory over without a copy, use rma_vector. Thread-safe.
+/// For standard containers: `std::vector<T, rma_allocator<T>>`. Their memory can be read by every process of the job: lent to a call
+/// (borrow, or a move) it is copied once into a container of the callee, and not at all where the callee takes a std::span<T const>. To
+/// hand memory over, use rma_vector. allocate takes a number of T, and throws std::bad_alloc when this process's arena is full (what() says
+/// how full and which setting enlarges it). Memory may be freed by any process that owns it. Thread-safe; the first use in a process joins
+/// the job, and throws what that throws.
 template <class T>
 class rma_allocator {
 public:

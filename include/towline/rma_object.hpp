@@ -13,7 +13,7 @@ public:
     using shares_on_copy = void;
     using element_type = T;
 
-    /// A value-initialised T.
+    /// A value-initialised T. Constructors throw std::bad_alloc when the arena is full.
     rma_object() : one_(1) {}
     explicit rma_object(T const& value) : one_(1, value) {}
     /// Memory that the program fills itself.

@@ -19,7 +19,7 @@ public:
     enum init_mode {
         copy,      ///< the buffer holds a copy of its own
         reference, ///< the elements stay the caller's, who keeps them as long as any copy of the buffer
-        take,      ///< the buffer owns the elements from now on and ends them with the deleter
+        take,      ///< the buffer owns the elements from now on and ends them with delete[]
     };
 
     serialize_buffer() = default;

@@ -28,7 +28,8 @@ struct statistics {
     [[nodiscard]] statistics since(statistics const& before) const noexcept;
 };
 
-/// This process's totals. Counts of other threads that are at work may lag.
+/// This process's totals. Any thread; counts of other threads that are at work may lag. Needs no world (zeros before the first), but joins
+/// the job, and throws what that throws.
 [[nodiscard]] statistics stats();
 
 } // namespace towline

@@ -173,7 +173,8 @@ template <class T>
     return detail::access::make(std::move(mine));
 }
 
-/// The same for futures of different types: a tuple of values (void: std::monostate).
+/// The same for futures of different types: a tuple of values (void: std::monostate). Both use the futures up, and throw usage_error,
+/// using up none, if one has no state.
 template <class... Futures>
     requires(sizeof...(Futures) > 0 && (!std::is_lvalue_reference_v<Futures> && ...))
 [[nodiscard]] auto when_all(Futures&&... futures)

@@ -31,8 +31,11 @@ public:
     [[nodiscard]] locality here() const noexcept { return locality(rank()); }
     /// The rank after this one; the first after the last. In a world of one that is this one.
     [[nodiscard]] locality next() const noexcept { return at((rank() + 1) % size()); }
+    /// Not checked here: a call to a rank that is not there throws usage_error.
     [[nodiscard]] locality at(int rank) const { return locality(rank); }
+    /// In the order of ranks.
     [[nodiscard]] localities all() const;
+    /// All but this one.
     [[nodiscard]] localities others() const;
     /// False once the rank is known to be dead (only with `towline run --keep-going`; otherwise its death ends the job).
     [[nodiscard]] bool alive(locality) const;

@@ -62,12 +62,12 @@ private:
     void (*after_)(void*, fiber&) noexcept = nullptr;
     void* after_context_ = nullptr;
     exceptions exceptions_;
-    // sanitizers
-    void* tsan_inside_ = nullptr;
-    void* tsan_outside_ = nullptr;
-    void* asan_fake_ = nullptr;
-    void const* asan_outside_bottom_ = nullptr;
-    std::size_t asan_outside_size_ = 0;
+    // used by sanitizers only
+    [[maybe_unused]] void* tsan_inside_ = nullptr;
+    [[maybe_unused]] void* tsan_outside_ = nullptr;
+    [[maybe_unused]] void* asan_fake_ = nullptr;
+    [[maybe_unused]] void const* asan_outside_bottom_ = nullptr;
+    [[maybe_unused]] std::size_t asan_outside_size_ = 0;
 };
 
 } // namespace towline::remoting

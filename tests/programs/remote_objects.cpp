@@ -54,7 +54,7 @@ static void wait_for_living(tl::locality at, int n)
     for (int i = 0; i < 10'000; ++i)
         if (tl::async<&count_living>(at).get() == n)
             return;
-    CHECK(!"objects ended");
+    CHECK(false && "objects ended");
 }
 
 int main(int argc, char** argv)

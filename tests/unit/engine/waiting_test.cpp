@@ -250,8 +250,8 @@ struct fetcher {
         m.fetch(0, self.into.data());
         eng::incoming::when_ready(
             std::move(m),
-            [](void* x, bool ok, eng::incoming&) {
-                static_cast<fetcher*>(x)->ok = ok;
+            [](void* x, bool came, eng::incoming&) {
+                static_cast<fetcher*>(x)->ok = came;
                 static_cast<fetcher*>(x)->ended = true;
             },
             c);
