@@ -135,13 +135,13 @@ TEST(job_file, ids_and_keys_differ)
 
 TEST(job_file, refuses_what_cannot_be)
 {
-    EXPECT_THROW(job::create_job_file(0), towline::usage_error);
-    EXPECT_THROW(job::create_job_file(job::max_ranks + 1), towline::usage_error);
-    EXPECT_THROW(job::create_job_file(1, {.segment_bytes = 3 << 20}), towline::usage_error);
-    EXPECT_THROW(job::create_job_file(1, {.segment_bytes = 4096}), towline::usage_error);
-    EXPECT_THROW(job::create_job_file(1024, {.segment_bytes = std::uint64_t{1} << 40}), towline::limit_error);
+    EXPECT_THROW((void)job::create_job_file(0), towline::usage_error);
+    EXPECT_THROW((void)job::create_job_file(job::max_ranks + 1), towline::usage_error);
+    EXPECT_THROW((void)job::create_job_file(1, {.segment_bytes = 3 << 20}), towline::usage_error);
+    EXPECT_THROW((void)job::create_job_file(1, {.segment_bytes = 4096}), towline::usage_error);
+    EXPECT_THROW((void)job::create_job_file(1024, {.segment_bytes = std::uint64_t{1} << 40}), towline::limit_error);
     setenv("TOWLINE_SEGMENT", "plenty", 1);
-    EXPECT_THROW(job::create_job_file(1), towline::usage_error);
+    EXPECT_THROW((void)job::create_job_file(1), towline::usage_error);
     setenv("TOWLINE_SEGMENT", "32M", 1);
     job::control_view const view(job::create_job_file(2).get());
     unsetenv("TOWLINE_SEGMENT");
