@@ -49,7 +49,9 @@ public:
 ///     static T load(archive_reader& r);                  // and/or static void load_into(archive_reader& r, T& v)
 /// save calls w.write(...) on parts (or w.add_range, w.add_chunk), load calls r.read<Part>() in the same order. What load has read may be
 /// moved, but the elements of a chunk may arrive after load returned: a load that looks at the elements of ranges declares
-/// `static constexpr bool looks_inside = true;`, which keeps its ranges in the index.
+/// `static constexpr bool looks_inside = true;`, which keeps its ranges in the index. One that writes a single contiguous range (add_range,
+/// or a span) and reads it by read_range, at once, declares `static constexpr bool is_range = true;`: then other ranges can be read in its
+/// place.
 template <class T> struct serializer;
 
 } // namespace towline

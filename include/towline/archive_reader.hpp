@@ -110,18 +110,24 @@ public:
     static constexpr std::uint64_t chunk_bit = std::uint64_t{1} << 63;
     [[nodiscard, gnu::always_inline]] counted get_count(detail::in_cursor c, std::type_info const& type) const
     {
-        if (c.p != end_) [[likely]] {
-            auto const first = static_cast<std::uint8_t>(*c.p);
-            if (first < detail::count_u16) [[likely]] {
-                return {c.p + 1, first};
-            }
-        }
-        return get_long_count(c, type);
+        need(c, 1, type);
+        return get_rest_of_count(*c.p, {c.p + 1}, type);
     }
-    /// The same where a chunk is not possible.
+    /// The same where its first byte was in another place.
+    [[nodiscard, gnu::always_inline]] counted get_rest_of_count(std::byte first, detail::in_cursor c, std::type_info const& type) const
+    {
+        if (first < std::byte{detail::count_u16}) [[likely]] {
+            return {c.p, static_cast<std::uint64_t>(first)};
+        }
+        return get_long_count(first, c, type);
+    }
+    /// A count where a chunk is not possible.
     [[nodiscard, gnu::always_inline]] counted get_plain_count(detail::in_cursor c, std::type_info const& type) const
     {
-        counted const n = get_count(c, type);
+        return plain(get_count(c, type), c, type);
+    }
+    [[nodiscard, gnu::always_inline]] counted plain(counted n, detail::in_cursor c, std::type_info const& type) const
+    {
         if (n.count >= chunk_bit) [[unlikely]] {
             fail_chunk_here(c.p, type);
         }
@@ -130,6 +136,9 @@ public:
     /// The next chunk in place: as the source has it, or fetched into memory of the reader.
     [[nodiscard]] void const* view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type);
     [[nodiscard]] std::byte const* end() const noexcept { return end_; }
+    /// The next read_range finds the first byte of its count there; null again when it did.
+    void set_range_head(std::byte const* head) noexcept { range_head_ = head; }
+    [[nodiscard]] std::byte const* range_head() const noexcept { return range_head_; }
 
     [[noreturn]] void fail_truncated(std::byte const* at, std::uint64_t needed, std::type_info const& type) const;
     [[noreturn]] void fail_length(std::byte const* at, std::uint64_t count, std::uint64_t possible, std::type_info const& type) const;
@@ -137,7 +146,7 @@ public:
     [[noreturn]] void fail_chunk_here(std::byte const* at, std::type_info const& type) const;
 
 private:
-    [[nodiscard]] counted get_long_count(detail::in_cursor c, std::type_info const& type) const;
+    [[nodiscard]] counted get_long_count(std::byte first, detail::in_cursor c, std::type_info const& type) const;
     [[noreturn]] void fail_depth(detail::in_cursor c) const;
     [[noreturn]] void fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const;
     void check_header();
@@ -154,6 +163,7 @@ private:
     std::uint64_t threshold_ = default_chunk_threshold;
     archive_limits limits_;
     bool index_only_ = false;
+    std::byte const* range_head_ = nullptr;
     std::vector<std::unique_ptr<std::byte[]>> kept_; // what views look into when the source cannot show it
 };
 

@@ -23,7 +23,8 @@ template <class C, class E> struct sequence_codec : varying_codec<> {
     }
     static in_cursor get(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
     {
-        auto const n = get_elements_count<E, C>(r, c);
+        auto const n = r.get_plain_count(c, typeid(C));
+        check_elements_count<E, C>(r, n);
         r.check_depth(c, depth);
         c.p = n.p;
         if (n.count > v.size()) {

@@ -60,7 +60,13 @@ public:
     // For codecs, which carry the cursor themselves:
 
     [[nodiscard]] detail::out_cursor cursor() const noexcept { return {p_}; }
-    [[nodiscard]] std::size_t written() const noexcept { return static_cast<std::size_t>(p_ - room_.data()); }
+    [[nodiscard]] std::size_t written() const noexcept { return offset(cursor()); }
+    /// Offsets outlive the growing of the room, cursors do not.
+    [[nodiscard, gnu::always_inline]] std::size_t offset(detail::out_cursor c) const noexcept
+    {
+        return static_cast<std::size_t>(c.p - begin_);
+    }
+    [[nodiscard, gnu::always_inline]] std::byte* at(std::size_t offset) const noexcept { return begin_ + offset; }
     void seek(detail::out_cursor c) noexcept { p_ = c.p; }
     /// A cursor with room for n bytes.
     [[nodiscard, gnu::always_inline]] detail::out_cursor ensure(detail::out_cursor c, std::size_t n)
@@ -68,6 +74,7 @@ public:
         return static_cast<std::size_t>(end_ - c.p) >= n ? c : grow(c, n);
     }
     [[nodiscard, gnu::always_inline]] bool makes_chunk(std::uint64_t bytes) const noexcept { return bytes >= chunk_from_; }
+    /// A range as the next chunk, after the first byte of its count.
     [[nodiscard]] detail::out_cursor put_chunk(detail::out_cursor c, std::uint64_t count, void const* data, std::uint64_t bytes);
     [[gnu::always_inline]] void check_depth(std::uint32_t depth) const
     {
@@ -85,6 +92,7 @@ private:
     [[noreturn]] void fail_depth() const;
 
     std::byte* p_ = nullptr;
+    std::byte* begin_ = nullptr;
     std::byte* end_ = nullptr;
     std::size_t chunk_from_ = 0; ///< threshold_, or out of reach while index_only_
     std::uint32_t max_depth_;

@@ -80,17 +80,18 @@ private:
 
 namespace detail {
 
-template <class T> struct codec<serialize_buffer<T>> : varying_codec<> {
+template <class T> struct codec<serialize_buffer<T>> : range_codec<T> {
     static_assert(std::is_default_constructible_v<T>, "towline: serialize_buffer<T> makes its elements before it reads them");
 
-    static out_cursor put(archive_writer& w, out_cursor c, serialize_buffer<T> const& v, std::uint32_t depth)
+    static out_cursor put_tail(archive_writer& w, std::size_t, out_cursor c, serialize_buffer<T> const& v, std::uint32_t depth)
     {
-        return put_range(w, c, static_cast<T const*>(v.data()), v.size(), depth);
+        return put_range_tail(w, c, static_cast<T const*>(v.data()), v.size(), depth); // lent: others may share it
     }
-    static in_cursor get(archive_reader& r, in_cursor c, serialize_buffer<T>& v, std::uint32_t depth)
+    static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, serialize_buffer<T>& v, std::uint32_t depth)
     {
         if constexpr (bitwise<T>) {
             r.seek(c);
+            r.set_range_head(head);
             incoming_range const range = r.read_range<T>();
             prepare(r, v, range.count);
             if (range.is_chunk()) {
@@ -102,12 +103,15 @@ template <class T> struct codec<serialize_buffer<T>> : varying_codec<> {
             }
             return r.cursor();
         } else {
-            auto const n = get_elements_count<T, serialize_buffer<T>>(r, c);
+            auto const n = r.plain(r.get_rest_of_count(*head, c, typeid(serialize_buffer<T>)), c, typeid(serialize_buffer<T>));
+            check_elements_count<T, serialize_buffer<T>>(r, n);
             r.check_depth(c, depth);
             prepare(r, v, n.count);
-            c.p = n.p;
+            head = n.p;
+            c.p = n.p + n.count * head_size<T>();
             for (T& e : v) {
-                c = get_value(r, c, e, depth + 1);
+                c = detail::get_parts(r, head, c, e, depth + 1);
+                head += head_size<T>();
             }
             return c;
         }

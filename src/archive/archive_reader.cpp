@@ -98,7 +98,8 @@ void archive_reader::finish()
 
 incoming_range archive_reader::read_range(std::size_t element_size, std::size_t alignment, std::type_info const& type)
 {
-    counted n = get_count(cursor(), type);
+    std::byte const* const head = std::exchange(range_head_, nullptr);
+    counted n = head != nullptr ? get_rest_of_count(*head, cursor(), type) : get_count(cursor(), type);
     incoming_range range;
     if (n.count >= chunk_bit) {
         range.count = n.count - chunk_bit;
@@ -172,23 +173,18 @@ void const* archive_reader::view_chunk(std::uint64_t count, std::size_t element_
     return memory.get();
 }
 
-archive_reader::counted archive_reader::get_long_count(detail::in_cursor c, std::type_info const& type) const
+archive_reader::counted archive_reader::get_long_count(std::byte first_byte, detail::in_cursor c, std::type_info const& type) const
 {
-    if (c.p == end_) {
-        fail_truncated(c.p, 1, type);
-    }
-    auto const first = std::to_integer<std::uint8_t>(*c.p);
+    auto const first = std::to_integer<std::uint8_t>(first_byte);
     std::size_t const width = first == detail::count_u16 ? 2 : first == detail::count_u32 ? 4 : 8;
-    if (static_cast<std::size_t>(end_ - c.p) < 1 + width) {
-        fail_truncated(c.p, 1 + width, type);
-    }
+    need(c, width, type);
     std::uint64_t n = 0;
-    std::memcpy(&n, c.p + 1, width);
+    std::memcpy(&n, c.p, width);
     if (first == detail::count_chunk) {
         if (n >= chunk_bit) {
             fail_length(c.p, n, chunk_bit - 1, type);
         }
-        return {c.p + 9, n | chunk_bit};
+        return {c.p + 8, n | chunk_bit};
     }
     std::uint64_t const least = width == 2 ? detail::count_u16 : std::uint64_t{1} << (4 * width);
     if (n < least) {
@@ -197,7 +193,7 @@ archive_reader::counted archive_reader::get_long_count(detail::in_cursor c, std:
     if (n >= chunk_bit) {
         fail_length(c.p, n, chunk_bit - 1, type);
     }
-    return {c.p + 1 + width, n};
+    return {c.p + width, n};
 }
 
 void archive_reader::fail(std::string const& found, char const* allowed, std::type_info const& type) const

@@ -19,7 +19,7 @@ archive_writer::archive_writer(std::vector<std::byte>& room, std::size_t thresho
     if (room_.size() < 64) {
         room_.resize(256);
     }
-    p_ = room_.data();
+    begin_ = p_ = room_.data();
     end_ = p_ + room_.size();
     chunk_from_ = threshold_;
     auto flags = archive_version;
@@ -33,13 +33,14 @@ archive_writer::archive_writer(std::vector<std::byte>& room, std::size_t thresho
 
 detail::out_cursor archive_writer::grow(detail::out_cursor c, std::size_t n)
 {
-    auto const used = static_cast<std::size_t>(c.p - room_.data());
+    auto const used = offset(c);
     if (sealed_) {
         throw usage_error("archive_writer: index() was called, nothing can be written after it");
     }
     room_.resize(std::max(used + n, 2 * room_.size()));
-    end_ = room_.data() + room_.size();
-    return {room_.data() + used};
+    begin_ = room_.data();
+    end_ = begin_ + room_.size();
+    return {begin_ + used};
 }
 
 void archive_writer::add_chunk(chunk block)
@@ -67,10 +68,9 @@ void archive_writer::add_chunk(chunk block)
 detail::out_cursor archive_writer::put_chunk(detail::out_cursor c, std::uint64_t count, void const* data, std::uint64_t bytes)
 {
     add_chunk({.kind = chunk_kind::pointer, .viewed = false, .data = data, .size = bytes});
-    c = ensure(c, detail::max_count_size);
-    *c.p = std::byte{detail::count_chunk};
-    detail::store_raw(c.p + 1, count);
-    c.p += detail::max_count_size;
+    c = ensure(c, 8);
+    detail::store_raw(c.p, count);
+    c.p += 8;
     return c;
 }
 
@@ -93,12 +93,12 @@ std::span<std::byte const> archive_writer::index()
             detail::store_raw(c.p + 4, chunk_bytes_);
             c.p += chunk_trailer_size;
             seek(c);
-            room_[0] |= std::byte{flag_chunks};
+            *begin_ |= std::byte{flag_chunks};
         }
         sealed_ = true;
         end_ = p_; // the next write needs to grow, which says no
     }
-    return {room_.data(), written()};
+    return {begin_, written()};
 }
 
 std::span<chunk const> archive_writer::chunks() const noexcept

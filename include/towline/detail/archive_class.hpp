@@ -32,18 +32,21 @@ template <class V> [[gnu::always_inline]] inline auto members_tuple(V& v)
 
 template <class T, class Tuple> struct hook_codec;
 template <class T, class... M> struct hook_codec<T, std::tuple<M&...>> : members_codec<T, std::remove_cv_t<M>...> {
+    using list = members_codec<T, std::remove_cv_t<M>...>;
     static constexpr bool refillable =
         std::is_default_constructible_v<T> && (... && (is_slot<M> && detail::refillable<std::remove_cv_t<M>>));
+    static consteval std::size_t head() { return refillable ? list::head() : list::fixed(); }
     template <class V, class F> [[gnu::always_inline]] static decltype(auto) visit(V& v, F&& f) { return std::apply(f, members_tuple(v)); }
 
-    /// From the members, by the constructor that takes them in order. It may look into them: no chunks.
+    /// Where T is made from the members, by the constructor that takes them in order. It may look into them: no chunks; and one is made
+    /// after the other, so they stand whole, not as heads and tails.
     template <class V> static out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
     {
         if constexpr (refillable) {
-            return members_codec<T, std::remove_cv_t<M>...>::put(w, c, v, depth);
+            return list::put(w, c, v, depth);
         } else {
             bool const before = w.set_index_only(true);
-            c = members_codec<T, std::remove_cv_t<M>...>::put(w, c, v, depth);
+            visit(v, [&w, &c, depth](auto&... m) { ((c = put_value(w, c, m, depth)), ...); });
             w.set_index_only(before);
             return c;
         }
@@ -56,6 +59,11 @@ template <class T, class... M> struct hook_codec<T, std::tuple<M&...>> : members
         r.set_index_only(before);
         return std::apply([](auto&... m) { return T(std::move(m)...); }, v);
     }
+    static T make_parts(archive_reader& r, std::byte const* head, in_cursor&, std::uint32_t depth)
+    {
+        in_cursor c{head}; // it is all there
+        return make(r, c, depth);
+    }
 };
 template <class T> struct hook_codec<T, std::tuple<>> : empty_codec<T> {};
 
@@ -63,9 +71,13 @@ template <class T>
     requires(std::is_class_v<T> && has_members<T> && !bitwise<T>)
 struct codec<T> : hook_codec<T, decltype(members_tuple(std::declval<T&>()))> {};
 
+template <class T>
+concept is_range_serializer = requires { requires serializer<T>::is_range; };
+
 /// A type with a serializer. It calls out, so the cursor goes back into writer and reader; a value that left nothing in the index gets
-/// one zero byte there.
-template <class T> struct serializer_codec : varying_codec<> {
+/// one zero byte there. A serializer that says is_range writes one range and reads it by read_range: the first byte of its count goes to
+/// the head, as that of a vector does.
+template <class T> struct serializer_codec : varying_codec<1, is_range_serializer<T> ? 1 : 0> {
     using custom = serializer<T>;
     static constexpr bool loads_into = requires(archive_reader& r, T& v) { custom::load_into(r, v); };
     static constexpr bool refillable = std::is_default_constructible_v<T> && (loads_into || std::is_move_assignable_v<T>);
@@ -74,25 +86,31 @@ template <class T> struct serializer_codec : varying_codec<> {
 
     template <class V> static out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
     {
-        w.check_depth(depth);
         c = w.ensure(c, 1);
         w.seek(c);
-        std::uint32_t const outer = w.set_depth(depth + 1);
-        bool const before = w.set_index_only(looks_inside || w.index_only());
         std::size_t const at = w.written();
-        if constexpr (std::is_const_v<V>) {
-            custom::save(w, v);
-        } else {
-            custom::save(w, std::move(v));
-        }
-        w.set_index_only(before);
-        w.set_depth(outer);
+        save(w, v, depth);
         c = w.cursor();
         if (w.written() == at) {
             c = w.ensure(c, 1);
             *c.p++ = std::byte{0};
         }
         return c;
+    }
+    template <class V> static void put_head(archive_writer&, std::byte* h, V&) { *h = std::byte{0}; }
+    /// The range begins on the byte before the tail, which gets its own back.
+    template <class V> static out_cursor put_tail(archive_writer& w, std::size_t head, out_cursor c, V& v, std::uint32_t depth)
+    {
+        c = w.ensure(c, 1);
+        std::size_t const begin = w.offset(c) - 1;
+        std::byte const own = *w.at(begin);
+        w.seek({c.p - 1});
+        save(w, v, depth);
+        if (w.written() == begin) {
+            throw usage_error("towline::serializer: is_range, but save() wrote no range");
+        }
+        *w.at(head) = std::exchange(*w.at(begin), own); // they may be the same byte
+        return w.cursor();
     }
     static in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint32_t depth)
     {
@@ -113,8 +131,31 @@ template <class T> struct serializer_codec : varying_codec<> {
         c = leave(r, c, outer, before);
         return value;
     }
+    static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, T& v, std::uint32_t depth)
+    {
+        r.set_range_head(head);
+        return get(r, c, v, depth);
+    }
+    static T make_parts(archive_reader& r, std::byte const* head, in_cursor& c, std::uint32_t depth)
+    {
+        r.set_range_head(head);
+        return make(r, c, depth);
+    }
 
 private:
+    template <class V> static void save(archive_writer& w, V& v, std::uint32_t depth)
+    {
+        w.check_depth(depth);
+        std::uint32_t const outer = w.set_depth(depth + 1);
+        bool const before = w.set_index_only(looks_inside || w.index_only());
+        if constexpr (std::is_const_v<V>) {
+            custom::save(w, v);
+        } else {
+            custom::save(w, std::move(v));
+        }
+        w.set_index_only(before);
+        w.set_depth(outer);
+    }
     static std::uint32_t enter(archive_reader& r, in_cursor c, std::uint32_t depth, bool& before)
     {
         r.check_depth(c, depth);
@@ -128,7 +169,11 @@ private:
         r.set_depth(outer);
         r.set_index_only(before);
         in_cursor now = r.cursor();
-        if (now.p == c.p) {
+        if constexpr (is_range_serializer<T>) {
+            if (r.range_head() != nullptr) {
+                throw usage_error("towline::serializer: is_range, but load() did not call read_range()");
+            }
+        } else if (now.p == c.p) {
             r.need(now, 1, typeid(T));
             if (*now.p != std::byte{0}) {
                 r.fail_value(now.p, "another byte", "0 for a value without index bytes", typeid(T));

@@ -1,13 +1,23 @@
 #pragma once
 // How a type finds its codec, and what a codec is.
 //
+// A value has a head, whose size its type says, and a tail. Numbers are all head; contiguous ranges have the first byte of their count as
+// head; arrays, aggregates and tuples have the heads of their parts, one after the other; the other types are all tail. A vector is the
+// heads of all elements, then their tails. So decoding an element does not wait for the length of the one before, and heads are checked for
+// room once for the whole vector.
+//
 // codec<T> has
-//     fixed()      bytes of its encoding if that is the same for every value, else 0
+//     head()       bytes of the head; 0 for a type that is all tail
+//     fixed()      the same if there is no tail, else 0
 //     min_size()   the least bytes that a value takes; never 0: a count of values is never more than the bytes there are
 //     heap_cost()  what an object allocates before it holds anything (a deque does)
 //     refillable   a value can be read into an existing object, and T has a default constructor
 //     holds_view   the decoded value looks into the message
-// and store/load (fixed codecs: no checks of room, the caller made them) or put/get (the others), and make where refillable is false.
+// and
+//     store, load             if fixed (no checks of room, the caller made them)
+//     put_head, put_tail, get_parts    if there is a head and a tail
+//     put, get                if all is tail
+// and, where refillable is false, make_parts (with a head) or make (without).
 // An object being written is `V&`: const if it is lent, not const if it may be given away.
 
 #include <towline/archive_reader.hpp>
@@ -32,6 +42,10 @@ template <class T> consteval std::size_t fixed_size()
 {
     return codec_of<T>::fixed();
 }
+template <class T> consteval std::size_t head_size()
+{
+    return codec_of<T>::head();
+}
 template <class T> consteval std::size_t min_size()
 {
     return codec_of<T>::min_size();
@@ -47,45 +61,104 @@ template <class T> inline constexpr bool refillable = codec_of<T>::refillable;
 template <std::size_t Size> struct fixed_codec {
     static constexpr bool refillable = true;
     static constexpr bool holds_view = false;
+    static consteval std::size_t head() { return Size; }
     static consteval std::size_t fixed() { return Size; }
     static consteval std::size_t min_size() { return Size; }
     static consteval std::size_t heap_cost() { return 0; }
 };
 
-/// Of a codec whose encoding takes Min bytes or more.
-template <std::size_t Min = 1> struct varying_codec {
+/// Of a codec whose encoding takes Min bytes or more, Head of them in the head.
+template <std::size_t Min = 1, std::size_t Head = 0> struct varying_codec {
     static constexpr bool refillable = true;
     static constexpr bool holds_view = false;
+    static consteval std::size_t head() { return Head; }
     static consteval std::size_t fixed() { return 0; }
     static consteval std::size_t min_size() { return Min; }
     static consteval std::size_t heap_cost() { return 0; }
 };
 
-template <class V> [[gnu::always_inline]] inline out_cursor put_value(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
+/// Writes the head to h, where there is room for it.
+template <class V> [[gnu::always_inline]] inline void put_head(archive_writer& w, std::byte* h, V& v)
 {
     using codec = codec_of<V>;
     if constexpr (codec::fixed() > 0) {
-        c = w.ensure(c, codec::fixed());
-        codec::store(c.p, v);
-        c.p += codec::fixed();
+        codec::store(h, v);
+    } else if constexpr (codec::head() > 0) {
+        codec::put_head(w, h, v);
+    }
+}
+
+/// Appends the tail of a value whose head was written at this offset.
+template <class V>
+[[gnu::always_inline]] inline out_cursor put_tail(archive_writer& w, std::size_t head, out_cursor c, V& v, std::uint32_t depth)
+{
+    using codec = codec_of<V>;
+    if constexpr (codec::fixed() > 0) {
         return c;
+    } else if constexpr (codec::head() > 0) {
+        return codec::put_tail(w, head, c, v, depth);
     } else {
         return codec::put(w, c, v, depth);
     }
 }
 
-template <class T> [[gnu::always_inline]] inline in_cursor get_value(archive_reader& r, in_cursor c, T& v, std::uint32_t depth)
+/// Head and tail, one after the other.
+template <class V> [[gnu::always_inline]] inline out_cursor put_value(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
+{
+    constexpr std::size_t size = head_size<V>();
+    if constexpr (size > 0) {
+        c = w.ensure(c, size);
+        put_head(w, c.p, v);
+        c.p += size;
+    }
+    return put_tail(w, w.offset(c) - size, c, v, depth);
+}
+
+/// A value from its head, which is all there, and its tail.
+template <class T>
+[[gnu::always_inline]] inline in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, T& v, std::uint32_t depth)
 {
     using codec = codec_of<T>;
     static_assert(codec::refillable, "towline: this type can only be made anew (read<T>()), not read into");
     if constexpr (codec::fixed() > 0) {
-        r.need(c, codec::fixed(), typeid(T));
-        codec::load(r, c.p, v);
-        c.p += codec::fixed();
+        codec::load(r, head, v);
         return c;
+    } else if constexpr (codec::head() > 0) {
+        return codec::get_parts(r, head, c, v, depth);
     } else {
         return codec::get(r, c, v, depth);
     }
+}
+
+template <class T>
+[[gnu::always_inline]] inline T make_parts(archive_reader& r, std::byte const* head, in_cursor& c, std::uint32_t depth)
+{
+    if constexpr (refillable<T>) {
+        T value{};
+        c = get_parts(r, head, c, value, depth);
+        return value;
+    } else if constexpr (head_size<T>() > 0) {
+        return codec_of<T>::make_parts(r, head, c, depth);
+    } else {
+        return codec_of<T>::make(r, c, depth);
+    }
+}
+
+/// The head at the cursor, which moves behind it.
+template <class T> [[gnu::always_inline]] inline std::byte const* take_head(archive_reader& r, in_cursor& c)
+{
+    std::byte const* const head = c.p;
+    if constexpr (head_size<T>() > 0) {
+        r.need(c, head_size<T>(), typeid(T));
+        c.p += head_size<T>();
+    }
+    return head;
+}
+
+template <class T> [[gnu::always_inline]] inline in_cursor get_value(archive_reader& r, in_cursor c, T& v, std::uint32_t depth)
+{
+    std::byte const* const head = take_head<T>(r, c);
+    return get_parts(r, head, c, v, depth);
 }
 
 template <class V> out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
@@ -100,13 +173,8 @@ template <class T> in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint
 
 template <class T> T make(archive_reader& r, in_cursor& c, std::uint32_t depth)
 {
-    if constexpr (refillable<T>) {
-        T value{};
-        c = get_value(r, c, value, depth);
-        return value;
-    } else {
-        return codec_of<T>::make(r, c, depth);
-    }
+    std::byte const* const head = take_head<T>(r, c);
+    return make_parts<T>(r, head, c, depth);
 }
 
 } // namespace towline::detail

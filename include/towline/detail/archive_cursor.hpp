@@ -33,10 +33,13 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
 {
     auto* d = static_cast<std::byte*>(to);
     auto const* s = static_cast<std::byte const*>(from);
-    struct block {
-        std::uint64_t a, b;
+    struct block16 {
+        std::uint64_t part[2];
     };
-    auto const ends = [&]<class W>(W) {
+    struct block32 {
+        std::uint64_t part[4];
+    };
+    auto const ends = [&]<class W>(W) __attribute__((always_inline)) {
         auto const head = load_raw<W>(s);
         auto const tail = load_raw<W>(s + n - sizeof(W));
         store_raw(d, head);
@@ -44,11 +47,17 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
     };
     if (n > 128) {
         std::memcpy(d, s, n);
-    } else if (n >= 16) {
-        for (std::size_t i = 0; i + 16 < n; i += 16) {
-            store_raw(d + i, load_raw<block>(s + i));
+    } else if (n > 64) { // as few stores as can be: they are what this waits for
+        store_raw(d, load_raw<block32>(s));
+        store_raw(d + 32, load_raw<block32>(s + 32));
+        if (n > 96) {
+            store_raw(d + 64, load_raw<block32>(s + 64));
         }
-        store_raw(d + n - 16, load_raw<block>(s + n - 16));
+        store_raw(d + n - 32, load_raw<block32>(s + n - 32));
+    } else if (n > 32) {
+        ends(block32{});
+    } else if (n >= 16) {
+        ends(block16{});
     } else if (n >= 8) {
         ends(std::uint64_t{});
     } else if (n >= 4) {
@@ -60,34 +69,37 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
     }
 }
 
-// Counts: 0x00 to 0xFB are themselves; 0xFC, 0xFD, 0xFE announce 2, 4, 8 bytes (the shortest form is the only one that is accepted);
-// 0xFF announces 8 bytes of count of a range whose elements are the next chunk.
+// Counts: a first byte of 0x00 to 0xFB is the count itself; 0xFC, 0xFD, 0xFE announce 2, 4, 8 bytes (the shortest form is the only one
+// that is accepted); 0xFF announces 8 bytes of count of a range whose elements are the next chunk. First byte and rest may lie apart.
 inline constexpr std::uint8_t count_u16 = 0xFC;
 inline constexpr std::uint8_t count_u32 = 0xFD;
 inline constexpr std::uint8_t count_u64 = 0xFE;
 inline constexpr std::uint8_t count_chunk = 0xFF;
 inline constexpr std::size_t max_count_size = 9;
 
+[[gnu::always_inline]] inline std::byte first_of_count(std::uint64_t n)
+{
+    if (n < count_u16) [[likely]] {
+        return static_cast<std::byte>(n);
+    }
+    return std::byte{n <= 0xFFFF ? count_u16 : n <= 0xFFFF'FFFF ? count_u32 : count_u64};
+}
+
+/// What follows the first byte. Needs max_count_size - 1 bytes of room.
+[[gnu::always_inline]] inline std::byte* put_rest_of_count(std::byte* p, std::uint64_t n)
+{
+    if (n < count_u16) [[likely]] {
+        return p;
+    }
+    store_raw(p, n);
+    return p + (n <= 0xFFFF ? 2 : n <= 0xFFFF'FFFF ? 4 : 8);
+}
+
 /// Needs max_count_size bytes of room.
 [[gnu::always_inline]] inline std::byte* put_count(std::byte* p, std::uint64_t n)
 {
-    if (n < count_u16) [[likely]] {
-        *p = static_cast<std::byte>(n);
-        return p + 1;
-    }
-    if (n <= 0xFFFF) {
-        *p = std::byte{count_u16};
-        store_raw(p + 1, static_cast<std::uint16_t>(n));
-        return p + 3;
-    }
-    if (n <= 0xFFFF'FFFF) {
-        *p = std::byte{count_u32};
-        store_raw(p + 1, static_cast<std::uint32_t>(n));
-        return p + 5;
-    }
-    *p = std::byte{count_u64};
-    store_raw(p + 1, n);
-    return p + 9;
+    *p = first_of_count(n);
+    return put_rest_of_count(p + 1, n);
 }
 
 /// Bytes from p to the next multiple of Align. The index starts at a multiple of 16 on both sides, so addresses serve as offsets.

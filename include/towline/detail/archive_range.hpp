@@ -1,7 +1,8 @@
 #pragma once
-// Contiguous ranges and vectors. All contiguous ranges have one encoding, so that each can be read as another:
-// a count, zeros up to the alignment of a bitwise element, the elements; or count_chunk, the count in 8 bytes, and the elements are the next
-// chunk. Only bitwise elements become chunks.
+// Contiguous ranges and vectors. All contiguous ranges have one encoding, so that each can be read as another. Head: the first byte of
+// the count. Tail: the rest of it; then zeros up to the alignment of a bitwise element, and the elements; or the heads of the elements,
+// and their tails. Or the first byte is count_chunk, the tail the count in 8 bytes, and the elements are the next chunk. Only bitwise
+// elements become chunks.
 
 #include <towline/detail/archive_codec.hpp>
 #include <towline/detail/archive_uninitialized.hpp>
@@ -13,24 +14,39 @@ namespace towline::detail {
 template <class V> out_cursor put_elements(archive_writer& w, out_cursor c, V* data, std::size_t n, std::uint32_t depth)
 {
     using element = std::remove_const_t<V>;
-    c = w.ensure(c, max_count_size + n * fixed_size<element>());
-    c.p = put_count(c.p, n);
+    constexpr std::size_t size = head_size<element>();
+    c = w.ensure(c, max_count_size + n * size);
+    c.p = put_rest_of_count(c.p, n);
     if constexpr (fixed_size<element>() > 0) {
         for (std::size_t i = 0; i < n; ++i) {
             codec_of<element>::store(c.p, data[i]);
-            c.p += fixed_size<element>();
+            c.p += size;
         }
     } else {
         w.check_depth(depth);
-        for (std::size_t i = 0; i < n; ++i) {
-            c = put_value(w, c, data[i], depth + 1);
+        std::size_t head = w.offset(c);
+        c.p += n * size;
+        for (std::size_t i = 0; i < n; ++i, head += size) {
+            put_head(w, w.at(head), data[i]);
+            c = put_tail(w, head, c, data[i], depth + 1);
         }
     }
     return c;
 }
 
+template <class E> [[gnu::always_inline]] inline void put_range_head(archive_writer& w, std::byte* h, std::size_t n)
+{
+    if constexpr (bitwise<E>) {
+        if (w.makes_chunk(n * sizeof(E))) [[unlikely]] {
+            *h = std::byte{count_chunk};
+            return;
+        }
+    }
+    *h = first_of_count(n);
+}
+
 template <class V>
-[[gnu::always_inline]] inline out_cursor put_range(archive_writer& w, out_cursor c, V* data, std::size_t n, std::uint32_t depth)
+[[gnu::always_inline]] inline out_cursor put_range_tail(archive_writer& w, out_cursor c, V* data, std::size_t n, std::uint32_t depth)
 {
     using element = std::remove_const_t<V>;
     if constexpr (bitwise<element>) {
@@ -39,7 +55,7 @@ template <class V>
             return w.put_chunk(c, n, data, bytes);
         }
         c = w.ensure(c, max_count_size + 15 + bytes);
-        c.p = put_count(c.p, n);
+        c.p = put_rest_of_count(c.p, n);
         if constexpr (alignof(element) > 1) {
             std::size_t const padding = padding_at<alignof(element)>(c.p);
             store_raw(c.p, std::uint64_t{0});
@@ -55,6 +71,15 @@ template <class V>
         return put_elements(w, c, data, n, depth);
     }
 }
+
+/// The writing half of the codec of a contiguous range of E, which has data() and size().
+template <class E> struct range_codec : varying_codec<1, 1> {
+    [[gnu::always_inline]] static void put_head(archive_writer& w, std::byte* h, auto& v) { put_range_head<E>(w, h, v.size()); }
+    [[gnu::always_inline]] static out_cursor put_tail(archive_writer& w, std::size_t, out_cursor c, auto& v, std::uint32_t depth)
+    {
+        return put_range_tail(w, c, v.data(), v.size(), depth);
+    }
+};
 
 /// Where n bitwise elements lie in the index, all of them inside.
 template <class E, class T>
@@ -76,49 +101,48 @@ template <class E, class T>
     return n.p + padding;
 }
 
-/// A count of elements that are decoded one by one: no more than the bytes left can hold.
-template <class E, class T> [[gnu::always_inline]] inline archive_reader::counted get_elements_count(archive_reader const& r, in_cursor c)
+/// Refuses a count of elements that the bytes left cannot hold.
+template <class E, class T> [[gnu::always_inline]] inline void check_elements_count(archive_reader const& r, archive_reader::counted n)
 {
-    auto const n = r.get_plain_count(c, typeid(T));
     auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / min_size<E>();
     if (n.count > possible) [[unlikely]] {
         r.fail_length(n.p, n.count, possible, typeid(T));
     }
-    return n;
 }
 
-template <class E, class A> struct codec<std::vector<E, A>> : varying_codec<> {
+template <class E, class A> struct codec<std::vector<E, A>> : range_codec<E> {
     using vector = std::vector<E, A>;
     static constexpr bool holds_view = codec_of<E>::holds_view;
 
-    [[gnu::always_inline]] static out_cursor put(archive_writer& w, out_cursor c, auto& v, std::uint32_t depth)
+    [[gnu::always_inline]] static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, vector& v, std::uint32_t depth)
     {
-        return put_range(w, c, v.data(), v.size(), depth);
-    }
-
-    [[gnu::always_inline]] static in_cursor get(archive_reader& r, in_cursor c, vector& v, std::uint32_t depth)
-    {
+        auto const n = r.get_rest_of_count(*head, c, typeid(vector));
         if constexpr (bitwise<E>) {
-            auto n = r.get_count(c, typeid(vector));
             if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
                 c.p = n.p;
                 return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
             }
             std::byte const* const from = elements_at<E, vector>(r, n);
-            if (n.count > v.capacity()) {
-                r.seek({n.p});
-                r.charge(n.count, sizeof(E), typeid(vector));
+            if (n.count > v.capacity()) [[unlikely]] {
+                make_room(r, n, v);
             }
             resize_for_overwrite(v, n.count);
             copy_bytes(v.data(), from, n.count * sizeof(E));
             c.p = from + n.count * sizeof(E);
             return c;
         } else {
-            return get_elements(r, c, v, depth);
+            return get_elements(r, r.plain(n, c, typeid(vector)), v, depth);
         }
     }
 
 private:
+    [[gnu::noinline]] static void make_room(archive_reader& r, archive_reader::counted n, vector& v)
+    {
+        r.seek({n.p});
+        r.charge(n.count, cost<E>(), typeid(vector));
+        v.clear();
+        v.reserve(n.count);
+    }
     [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, vector& v, std::uint64_t n)
     {
         r.seek(c);
@@ -133,35 +157,31 @@ private:
         return c;
     }
 
-    static in_cursor get_elements(archive_reader& r, in_cursor c, vector& v, std::uint32_t depth)
+    static in_cursor get_elements(archive_reader& r, archive_reader::counted n, vector& v, std::uint32_t depth)
     {
-        auto const n = get_elements_count<E, vector>(r, c);
-        c.p = n.p;
-        if (n.count > v.capacity()) {
-            r.seek(c);
-            r.charge(n.count, cost<E>(), typeid(vector));
-            v.clear();
-            v.reserve(n.count);
+        constexpr std::size_t size = head_size<E>();
+        check_elements_count<E, vector>(r, n);
+        in_cursor c{n.p};
+        if (n.count > v.capacity()) [[unlikely]] {
+            make_room(r, n, v);
         }
         if constexpr (fixed_size<E>() == 0) {
             r.check_depth(c, depth);
         }
+        std::byte const* head = c.p;
+        c.p += n.count * size; // no more than there is: head_size <= min_size
         if constexpr (detail::refillable<E>) {
             if (v.size() != n.count) {
                 v.resize(n.count);
             }
             for (auto& e : v) {
-                if constexpr (fixed_size<E>() > 0) {
-                    codec_of<E>::load(r, c.p, e);
-                    c.p += fixed_size<E>();
-                } else {
-                    c = get_value(r, c, e, depth + 1);
-                }
+                c = detail::get_parts(r, head, c, e, depth + 1);
+                head += size;
             }
         } else {
             v.clear();
-            for (std::uint64_t i = 0; i < n.count; ++i) {
-                v.emplace_back(detail::make<E>(r, c, depth + 1));
+            for (std::uint64_t i = 0; i < n.count; ++i, head += size) {
+                v.emplace_back(detail::make_parts<E>(r, head, c, depth + 1));
             }
         }
         return c;

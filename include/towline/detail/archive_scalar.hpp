@@ -17,12 +17,10 @@ struct codec<T> : fixed_codec<sizeof(T)> {
     [[gnu::always_inline]] static void store(std::byte* p, T const& v) { std::memcpy(p, &v, sizeof(T)); }
     [[gnu::always_inline]] static void load(archive_reader&, std::byte const* p, T& v) { std::memcpy(static_cast<void*>(&v), p, sizeof(T)); }
 
-    static T make(archive_reader& r, in_cursor& c, std::uint32_t)
+    static T make_parts(archive_reader&, std::byte const* head, in_cursor&, std::uint32_t)
     {
-        r.need(c, sizeof(T), typeid(T));
         std::array<std::byte, sizeof(T)> bytes;
-        std::memcpy(bytes.data(), c.p, sizeof(T));
-        c.p += sizeof(T);
+        std::memcpy(bytes.data(), head, sizeof(T));
         return std::bit_cast<T>(bytes);
     }
 };
@@ -79,13 +77,14 @@ template <class T> struct empty_codec : fixed_codec<1> {
             r.fail_value(p, std::to_string(std::to_integer<int>(*p)), "0", typeid(T));
         }
     }
-    static T make(archive_reader& r, in_cursor&, std::uint32_t) = delete;
+    static T make_parts(archive_reader& r, std::byte const*, in_cursor&, std::uint32_t) = delete;
 };
 
 /// N values of E, without a count.
 template <class T, class E, std::size_t N> struct array_codec {
     static constexpr bool refillable = detail::refillable<E>;
     static constexpr bool holds_view = codec_of<E>::holds_view;
+    static consteval std::size_t head() { return head_size<E>() * N; }
     static consteval std::size_t fixed() { return fixed_size<E>() * N; }
     static consteval std::size_t min_size() { return detail::min_size<E>() * N; }
     static consteval std::size_t heap_cost() { return codec_of<E>::heap_cost() * N; }
@@ -112,35 +111,48 @@ template <class T, class E, std::size_t N> struct array_codec {
             }
         }
     }
-    static out_cursor put(archive_writer& w, out_cursor c, auto& v, std::uint32_t depth)
+    static void put_head(archive_writer& w, std::byte* h, auto& v)
     {
         for (auto& e : v) {
-            c = put_value(w, c, e, depth);
+            detail::put_head(w, h, e);
+            h += head_size<E>();
+        }
+    }
+    static out_cursor put_tail(archive_writer& w, std::size_t head, out_cursor c, auto& v, std::uint32_t depth)
+    {
+        for (auto& e : v) {
+            c = detail::put_tail(w, head, c, e, depth);
+            head += head_size<E>();
         }
         return c;
     }
-    static in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint32_t depth)
+    static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, T& v, std::uint32_t depth)
     {
         for (auto& e : v) {
-            c = get_value(r, c, e, depth);
+            c = detail::get_parts(r, head, c, e, depth);
+            head += head_size<E>();
         }
         return c;
     }
+    static out_cursor put(archive_writer& w, out_cursor c, auto& v, std::uint32_t depth) { return put_tail(w, 0, c, v, depth); }
+    static in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint32_t depth) { return get_parts(r, nullptr, c, v, depth); }
 };
 
 template <class E, std::size_t N> struct codec<E[N]> : array_codec<E[N], E, N> {};
 
 template <class E, std::size_t N> struct codec<std::array<E, N>> : array_codec<std::array<E, N>, E, N> {
-    static std::array<E, N> make(archive_reader& r, in_cursor& c, std::uint32_t depth)
+    static std::array<E, N> make_parts(archive_reader& r, std::byte const* head, in_cursor& c, std::uint32_t depth)
     {
-        return make_elements(r, c, depth, std::make_index_sequence<N>{});
+        return make_elements(r, head, c, depth, std::make_index_sequence<N>{});
     }
+    static std::array<E, N> make(archive_reader& r, in_cursor& c, std::uint32_t depth) { return make_parts(r, nullptr, c, depth); }
 
 private:
     template <std::size_t... I>
-    static std::array<E, N> make_elements(archive_reader& r, in_cursor& c, std::uint32_t depth, std::index_sequence<I...>)
+    static std::array<E, N> make_elements(archive_reader& r, std::byte const* head, in_cursor& c, std::uint32_t depth,
+                                          std::index_sequence<I...>)
     {
-        return {{(static_cast<void>(I), detail::make<E>(r, c, depth))...}};
+        return {{detail::make_parts<E>(r, head + I * head_size<E>(), c, depth)...}};
     }
 };
 template <class E> struct codec<std::array<E, 0>> : empty_codec<std::array<E, 0>> {};

@@ -7,6 +7,7 @@ namespace towline {
 
 template <class T>
 struct serializer<rma_vector<T>> {
+    static constexpr bool is_range = true;
     /// Below this many bytes a copy inside the message costs less than a block that changes hands.
     static constexpr std::size_t give_from = 1024;
 

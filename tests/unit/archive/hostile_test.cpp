@@ -314,6 +314,7 @@ template <> struct towline::serializer<given> {
         w.add_range(v.block->size(), {.kind = chunk_kind::rma_given, .data = v.block->data(), .size = v.block->size() * sizeof(int)});
         v.gone = true;
     }
+    static constexpr bool is_range = true;
     static given load(archive_reader& r);
 };
 
@@ -341,11 +342,18 @@ TEST(archive, rvalues_are_given_through_every_layer)
     EXPECT_TRUE(p.block.gone && p.more->gone && p.many[1].gone);
     memory_chunks source(giving.chunks()); // and anything reads it
     archive_reader r(giving.index(), &source);
-    EXPECT_EQ(r.read<int>(), 1);
-    EXPECT_EQ(r.read<std::vector<int>>(), block);
-    EXPECT_EQ(r.read<std::optional<std::vector<int>>>(), block);
-    EXPECT_EQ(r.read<std::vector<std::vector<int>>>()[1], block);
+    struct vectors {
+        int before;
+        std::vector<int> block;
+        std::optional<std::vector<int>> more;
+        std::vector<std::vector<int>> many;
+    };
+    auto const v = r.read<vectors>();
     r.finish();
+    EXPECT_EQ(v.before, 1);
+    EXPECT_EQ(v.block, block);
+    EXPECT_EQ(v.more, block);
+    EXPECT_EQ(v.many[1], block);
     std::map<int, given> const in_value{{1, {&block}}};
     EXPECT_NO_THROW(packed{in_value});
 }
