@@ -87,7 +87,8 @@ std::uint64_t sum(cap::MessageB::Reader m)
     std::uint64_t s = 0;
     for (auto r : m.getRecords()) {
         auto const at = r.getAt();
-        s += sum_chars(r.getName()) + bits(at.getX()) + bits(at.getY()) + bits(at.getZ()) + static_cast<std::uint64_t>(r.getHp() + r.getMana()) + r.getLook();
+        s += sum_chars(r.getName()) + bits(at.getX()) + bits(at.getY()) + bits(at.getZ()) +
+             static_cast<std::uint64_t>(r.getHp() + r.getMana()) + r.getLook();
         for (auto byte : r.getInventory()) {
             s += byte;
         }

@@ -42,7 +42,8 @@ void build(flatbuffers::FlatBufferBuilder& b, messages::message_b const& m)
         auto const carried = b.CreateVector(weapons);
         auto const path = b.CreateVectorOfStructs(reinterpret_cast<flat::Vec3 const*>(r.path.data()), r.path.size());
         flat::Vec3 const at(r.x, r.y, r.z);
-        records.push_back(flat::CreateRecord(b, name, &at, r.hp, r.mana, static_cast<flat::Color>(r.look), inventory, carried, equipped, path));
+        records.push_back(flat::CreateRecord(b, name, &at, r.hp, r.mana, static_cast<flat::Color>(r.look), inventory, carried, equipped,
+                                             path));
     }
     b.Finish(flat::CreateMessageB(b, b.CreateVector(records)));
 }
@@ -69,8 +70,8 @@ std::uint64_t sum(flat::MessageB const& m)
 {
     std::uint64_t s = 0;
     for (auto const* r : *m.records()) {
-        s += sum_chars(*r->name()) + bits(r->at()->x()) + bits(r->at()->y()) + bits(r->at()->z()) + static_cast<std::uint64_t>(r->hp() + r->mana()) +
-             static_cast<std::uint64_t>(r->look());
+        s += sum_chars(*r->name()) + bits(r->at()->x()) + bits(r->at()->y()) + bits(r->at()->z()) +
+             static_cast<std::uint64_t>(r->hp() + r->mana()) + static_cast<std::uint64_t>(r->look());
         for (auto byte : *r->inventory()) {
             s += byte;
         }

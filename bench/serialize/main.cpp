@@ -1,5 +1,6 @@
-// Serialization: messages A and B (messages.hpp), by Towline, by hand, and by those of the other libraries that are installed. Every decoding column
-// reads every field and checks their sum. Everything is copied into one buffer: chunks, which would leave big blocks where they are, are off.
+// Serialization: messages A and B (messages.hpp), by Towline, by hand, and by those of the other libraries that are installed. Every
+// decoding column reads every field and checks their sum. Everything is copied into one buffer: chunks, which would leave big blocks where
+// they are, are off.
 
 #include "subject.hpp"
 

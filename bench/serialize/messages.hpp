@@ -122,7 +122,8 @@ inline message_b make_b()
     };
     message_b m;
     for (int i = 0; i < 50; ++i) {
-        record r{some_text(random, static_cast<std::size_t>(8 + number(16))), static_cast<float>(number(1000)), static_cast<float>(number(1000)),
+        record r{some_text(random, static_cast<std::size_t>(8 + number(16))), static_cast<float>(number(1000)),
+                 static_cast<float>(number(1000)),
                  static_cast<float>(number(1000)), static_cast<std::int16_t>(number(100)), static_cast<std::int16_t>(number(300)),
                  static_cast<color>(number(3)), {}, {}, some_weapon(), {}};
         for (int k = 0; k < 20; ++k) {

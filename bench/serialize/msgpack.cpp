@@ -55,7 +55,8 @@ packed::message_b copy(messages::message_b const& m)
 {
     packed::message_b out;
     for (auto const& r : m.records) {
-        packed::record p{r.name, r.x, r.y, r.z, r.hp, r.mana, static_cast<std::uint8_t>(r.look), r.inventory, {}, {r.equipped.name, r.equipped.damage}, {}};
+        packed::record p{r.name, r.x, r.y, r.z, r.hp, r.mana, static_cast<std::uint8_t>(r.look), r.inventory, {},
+                         {r.equipped.name, r.equipped.damage}, {}};
         for (auto const& w : r.weapons) {
             p.weapons.push_back({w.name, w.damage});
         }

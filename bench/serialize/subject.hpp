@@ -17,9 +17,9 @@ struct offer {
 };
 using offers = std::vector<offer>;
 
-/// Offers a figure of `subject` on message `message` ("A", "B"). `column` is serialize, decode_reused, decode_fresh or view; `size` is that of the
-/// archive in bytes. `operation` does it once: decoding and viewing read every field and return their sum, which must be `expected`; serializing
-/// returns what it can tell cheaply.
+/// Offers a figure of `subject` on message `message` ("A", "B"). `column` is serialize, decode_reused, decode_fresh or view; `size` is that
+/// of the archive in bytes. `operation` does it once: decoding and viewing read every field and return their sum, which must be `expected`;
+/// serializing returns what it can tell cheaply.
 inline void add(offers& all, std::string const& message, std::string const& column, std::string const& subject, std::uint64_t size,
                 std::uint64_t expected, std::function<std::uint64_t()> const& operation, std::string const& variant = "")
 {

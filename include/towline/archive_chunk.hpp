@@ -30,7 +30,8 @@ struct archive_limits {
 inline constexpr std::size_t default_chunk_threshold = 8192; ///< bytes; contiguous data at least this big become chunks
 inline constexpr std::size_t min_chunk_threshold = 64;       ///< a smaller threshold is raised to this
 
-/// Where a reader finds the chunks of its archive. Implemented over the engine's incoming message, and over plain memory for files and tests.
+/// Where a reader finds the chunks of its archive. Implemented over the engine's incoming message, and over plain memory for files and
+/// tests.
 class chunk_source {
 public:
     virtual ~chunk_source() = default;

@@ -1,5 +1,6 @@
 #pragma once
-// The archive of std::deque and std::list: a count and the elements, one by one. Not the encoding of contiguous ranges: no padding, no chunks.
+// The archive of std::deque and std::list: a count and the elements, one by one. Not the encoding of contiguous ranges: no padding, no
+// chunks.
 
 #include <towline/archive.hpp>
 

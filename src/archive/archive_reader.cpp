@@ -44,7 +44,8 @@ void archive_reader::check_header()
     }
     auto const first = std::to_integer<std::uint8_t>(*p_);
     if ((first & version_mask) != archive_version) {
-        throw version_error(fmt::format("archive: format version {}, this library reads version {}", first & version_mask, archive_version));
+        throw version_error(fmt::format("archive: format version {}, this library reads version {}", first & version_mask,
+                                        archive_version));
     }
     if ((first & ~(version_mask | flag_threshold | flag_chunks)) != 0) {
         throw archive_error(fmt::format("archive: unknown flags in the first byte: {:#04x}", first));
@@ -57,13 +58,15 @@ void archive_reader::check_header()
         threshold_ = detail::load_raw<std::uint64_t>(p_);
         p_ += 8;
         if (threshold_ < min_chunk_threshold) {
-            throw archive_error(fmt::format("archive: the header's chunk threshold is {}, allowed are {} and more", threshold_, min_chunk_threshold));
+            throw archive_error(fmt::format("archive: the header's chunk threshold is {}, allowed are {} and more", threshold_,
+                                            min_chunk_threshold));
         }
     }
     std::uint64_t claimed_bytes = 0;
     if ((first & flag_chunks) != 0) {
         if (remaining() < chunk_trailer_size) {
-            throw archive_error(fmt::format("archive: truncated: the list of chunks takes {} bytes at the end, {} are left", chunk_trailer_size, remaining()));
+            throw archive_error(fmt::format("archive: truncated: the list of chunks takes {} bytes at the end, {} are left",
+                                            chunk_trailer_size, remaining()));
         }
         end_ -= chunk_trailer_size;
         chunk_count_ = detail::load_raw<std::uint32_t>(end_);
@@ -77,7 +80,8 @@ void archive_reader::check_header()
     for (std::size_t i = 0; i < there; ++i) {
         std::uint64_t const size = chunks_->size(i);
         if (size > claimed_bytes - sum) {
-            throw archive_error(fmt::format("archive: the index tells of {} bytes in chunks; with chunk {} of {} bytes there are more", claimed_bytes, i, size));
+            throw archive_error(fmt::format("archive: the index tells of {} bytes in chunks; with chunk {} of {} bytes there are more",
+                                            claimed_bytes, i, size));
         }
         sum += size;
     }
@@ -89,10 +93,13 @@ void archive_reader::check_header()
 void archive_reader::finish()
 {
     if (p_ != end_) {
-        throw archive_error(fmt::format("archive: {} bytes are left at offset {} after the last value: the writer wrote more, or other types", remaining(), offset()));
+        throw archive_error(fmt::format("archive: {} bytes are left at offset {} after the last value: the writer wrote more, or other "
+                                        "types",
+                                        remaining(), offset()));
     }
     if (next_chunk_ != chunk_count_) {
-        throw archive_error(fmt::format("archive: {} of {} chunks were used: the writer wrote more, or other types", next_chunk_, chunk_count_));
+        throw archive_error(fmt::format("archive: {} of {} chunks were used: the writer wrote more, or other types", next_chunk_,
+                                        chunk_count_));
     }
 }
 
@@ -127,7 +134,8 @@ std::size_t archive_reader::next_chunk()
         fail_chunk_here(p_, typeid(chunk));
     }
     if (next_chunk_ == chunk_count_) {
-        throw archive_error(fmt::format("archive: a value before offset {} lies in chunk {}, but there are {} chunks", offset(), next_chunk_, chunk_count_));
+        throw archive_error(fmt::format("archive: a value before offset {} lies in chunk {}, but there are {} chunks", offset(),
+                                        next_chunk_, chunk_count_));
     }
     return next_chunk_++;
 }
@@ -136,7 +144,8 @@ std::size_t archive_reader::next_chunk(std::uint64_t bytes, std::type_info const
 {
     std::size_t const i = next_chunk();
     if (chunks_->size(i) != bytes) {
-        throw archive_error(fmt::format("archive: {} before offset {} takes {} bytes, but chunk {} has {}", name_of(type), offset(), bytes, i, chunks_->size(i)));
+        throw archive_error(fmt::format("archive: {} before offset {} takes {} bytes, but chunk {} has {}", name_of(type), offset(), bytes,
+                                        i, chunks_->size(i)));
     }
     return i;
 }
@@ -153,8 +162,8 @@ std::size_t archive_reader::next_chunk(std::uint64_t count, std::size_t element_
 
 void archive_reader::fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const
 {
-    throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are left "
-                                    "(archive_limits::max_bytes)",
+    throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are "
+                                    "left (archive_limits::max_bytes)",
                                     name_of(type), offset(), count, element_size, limits_.max_bytes, budget_));
 }
 
@@ -203,13 +212,14 @@ void archive_reader::fail(std::string const& found, char const* allowed, std::ty
 
 void archive_reader::fail_truncated(std::byte const* at, std::uint64_t needed, std::type_info const& type) const
 {
-    throw archive_error(fmt::format("archive: truncated in {} at offset {}: {} bytes needed, {} left", name_of(type), at - base_, needed, end_ - at));
+    throw archive_error(fmt::format("archive: truncated in {} at offset {}: {} bytes needed, {} left", name_of(type), at - base_, needed,
+                                    end_ - at));
 }
 
 void archive_reader::fail_length(std::byte const* at, std::uint64_t count, std::uint64_t possible, std::type_info const& type) const
 {
-    throw archive_error(fmt::format("archive: {} at offset {} claims {} elements, but the {} bytes left can hold no more than {}", name_of(type),
-                                    at - base_, count, end_ - at, possible));
+    throw archive_error(fmt::format("archive: {} at offset {} claims {} elements, but the {} bytes left can hold no more than {}",
+                                    name_of(type), at - base_, count, end_ - at, possible));
 }
 
 void archive_reader::fail_value(std::byte const* at, std::string const& found, char const* allowed, std::type_info const& type) const
@@ -219,14 +229,15 @@ void archive_reader::fail_value(std::byte const* at, std::string const& found, c
 
 void archive_reader::fail_chunk_here(std::byte const* at, std::type_info const& type) const
 {
-    throw archive_error(fmt::format("archive: {} at offset {}: found a range in a chunk, allowed is one in the index (keys, and values that "
-                                    "are looked into while decoding)",
+    throw archive_error(fmt::format("archive: {} at offset {}: found a range in a chunk, allowed is one in the index (keys, and values "
+                                    "that are looked into while decoding)",
                                     name_of(type), at - base_));
 }
 
 void archive_reader::fail_depth(detail::in_cursor c) const
 {
-    throw archive_error(fmt::format("archive: nested deeper than {} levels at offset {} (archive_limits::max_depth)", max_depth_, c.p - base_));
+    throw archive_error(fmt::format("archive: nested deeper than {} levels at offset {} (archive_limits::max_depth)", max_depth_,
+                                    c.p - base_));
 }
 
 } // namespace towline

@@ -37,7 +37,8 @@ template <class K> K make_key(archive_reader& r, in_cursor& c, std::uint32_t dep
 }
 
 /// Reads n and prepares: at least Min bytes an element, links and hash bucket estimated at four pointers.
-template <class C, std::size_t Min, std::size_t Cost> archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
+template <class C, std::size_t Min, std::size_t Cost>
+archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
 {
     auto const n = r.get_plain_count(c, typeid(C));
     auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / Min;

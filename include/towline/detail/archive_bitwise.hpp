@@ -43,8 +43,8 @@ concept plain_aggregate =
 
 template <class T, class = void> inline constexpr bool zero_bytes_make = false; // false for pointers, references and unions inside
 template <class T>
-inline constexpr bool zero_bytes_make<T, std::enable_if_t<(static_cast<void>(std::bit_cast<T>(std::array<std::byte, sizeof(T)>{})), true)>> =
-    true;
+inline constexpr bool
+    zero_bytes_make<T, std::enable_if_t<(static_cast<void>(std::bit_cast<T>(std::array<std::byte, sizeof(T)>{})), true)>> = true;
 
 template <class T> consteval bool looks_bitwise();
 
@@ -52,7 +52,8 @@ template <class T> consteval bool looks_bitwise();
 
 /// True for types that travel as the bytes they are in memory: numbers, enums, and arrays and aggregates of such without padding.
 /// Never found by itself: pointers, bool (not every byte is one), enums with a range, anything with padding. Specialise it as true for a
-/// trivially copyable type that you want to travel with its padding (`template <> inline constexpr bool towline::bitwise<my_type> = true;`).
+/// trivially copyable type that you want to travel with its padding:
+/// `template <> inline constexpr bool towline::bitwise<my_type> = true;`.
 template <class T> inline constexpr bool bitwise = detail::looks_bitwise<T>();
 template <class T, std::size_t N> inline constexpr bool bitwise<T[N]> = bitwise<T>;
 template <class T, std::size_t N> inline constexpr bool bitwise<std::array<T, N>> = N > 0 && bitwise<T>;

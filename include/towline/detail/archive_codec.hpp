@@ -181,7 +181,8 @@ template <class T> T make(archive_reader& r, in_cursor& c, std::uint32_t depth)
 
 namespace towline {
 
-/// True for types that are decoded as views into the message: std::span<T const>, std::string_view, and aggregates, tuples and so on of such.
+/// True for types that are decoded as views into the message: std::span<T const>, std::string_view, and aggregates, tuples and so on of
+/// such.
 template <class T> inline constexpr bool is_view = detail::codec_of<T>::holds_view;
 
 } // namespace towline

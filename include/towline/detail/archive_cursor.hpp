@@ -1,6 +1,6 @@
 #pragma once
-// The cursors of writer and reader. They travel by value, each in one register: held in a member, every byte stored might alias them, and with
-// the end beside it GCC keeps the pair in memory. The ends are members: they are compared with, so their loads delay nothing.
+// The cursors of writer and reader. They travel by value, each in one register: held in a member, every byte stored might alias them, and
+// with the end beside it GCC keeps the pair in memory. The ends are members: they are compared with, so their loads delay nothing.
 
 #include <cstddef>
 #include <cstdint>

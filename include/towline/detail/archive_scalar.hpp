@@ -15,7 +15,10 @@ struct codec<T> : fixed_codec<sizeof(T)> {
     static constexpr bool refillable = std::is_default_constructible_v<T>;
 
     [[gnu::always_inline]] static void store(std::byte* p, T const& v) { std::memcpy(p, &v, sizeof(T)); }
-    [[gnu::always_inline]] static void load(archive_reader&, std::byte const* p, T& v) { std::memcpy(static_cast<void*>(&v), p, sizeof(T)); }
+    [[gnu::always_inline]] static void load(archive_reader&, std::byte const* p, T& v)
+    {
+        std::memcpy(static_cast<void*>(&v), p, sizeof(T));
+    }
 
     static T make_parts(archive_reader&, std::byte const* head, in_cursor&, std::uint32_t)
     {

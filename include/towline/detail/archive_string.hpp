@@ -125,7 +125,8 @@ template <class E, std::size_t Extent> struct codec<std::span<E, Extent>> : rang
     {
         static_assert(std::is_const_v<E>, "towline: the message cannot be written to; take std::span<T const>");
         static_assert(Extent == std::dynamic_extent, "towline: a view has the size that the message has; take std::span<T const>");
-        static_assert(bitwise<element>, "towline: only elements without padding, pointers and bool can be viewed in place; take std::vector");
+        static_assert(bitwise<element>,
+                      "towline: only elements without padding, pointers and bool can be viewed in place; take std::vector");
         static_assert(alignof(element) <= 16, "towline: a message is aligned to 16 bytes only; take std::vector");
         element const* data = nullptr;
         std::size_t size = 0;

@@ -8,8 +8,8 @@
 
 namespace towline::detail {
 
-/// v.size() becomes n; the elements hold anything. resize() would write each of them first: a second pass over memory, and for a big block the
-/// one that takes the page faults. libstdc++ lets a derived class name its three pointers; elsewhere this is resize().
+/// v.size() becomes n; the elements hold anything. resize() would write each of them first: a second pass over memory, and for a big block
+/// the one that takes the page faults. libstdc++ lets a derived class name its three pointers; elsewhere this is resize().
 template <class E, class A> [[gnu::always_inline]] inline void resize_for_overwrite(std::vector<E, A>& v, std::size_t n)
 {
 #ifdef __GLIBCXX__

@@ -65,7 +65,8 @@ TEST(archive, numbers_strings_vectors)
     EXPECT_EQ(round_trip(std::vector<int>{1, 2, 3}), (std::vector<int>{1, 2, 3}));
     EXPECT_EQ(round_trip(std::vector<bool>{true, false, true, true, false, false, true, false, true}),
               (std::vector<bool>{true, false, true, true, false, false, true, false, true}));
-    EXPECT_EQ(round_trip(std::vector<std::string>{"a", "", std::string(500, 'x')}), (std::vector<std::string>{"a", "", std::string(500, 'x')}));
+    EXPECT_EQ(round_trip(std::vector<std::string>{"a", "", std::string(500, 'x')}),
+              (std::vector<std::string>{"a", "", std::string(500, 'x')}));
     EXPECT_EQ(round_trip(std::vector<std::vector<double>>{{1}, {}, {2, 3}}), (std::vector<std::vector<double>>{{1}, {}, {2, 3}}));
 }
 

@@ -74,20 +74,27 @@ TEST(archive_hostile, chunk_sums)
     memory_chunks source(one);
     EXPECT_THAT(error_of<std::string>(of({1, 0}), {}, &source), HasSubstr("tells of 0 chunks, 1 came with it"));
     // One chunk of 100 bytes, a string of 100: right; then the lies.
-    auto const archive = [](int count, int sum) { return of({0x21, 0xFF, count, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, sum, 0, 0, 0, 0, 0, 0, 0}); };
+    auto const archive = [](int count, int sum) {
+        return of({0x21, 0xFF, count, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, sum, 0, 0, 0, 0, 0, 0, 0});
+    };
     EXPECT_EQ(error_of<std::string>(archive(100, 100), {}, &source), "no error");
-    EXPECT_THAT(error_of<std::string>(archive(100, 99), {}, &source), HasSubstr("tells of 99 bytes in chunks; with chunk 0 of 100 bytes there are more"));
+    EXPECT_THAT(error_of<std::string>(archive(100, 99), {}, &source),
+                HasSubstr("tells of 99 bytes in chunks; with chunk 0 of 100 bytes there are more"));
     EXPECT_THAT(error_of<std::string>(archive(100, 101), {}, &source), HasSubstr("tells of 101 bytes in chunks, 100 came with it"));
     EXPECT_THAT(error_of<std::string>(archive(99, 100), {}, &source), HasSubstr("takes 99 bytes, but chunk 0 has 100"));
     EXPECT_THAT(error_of<std::vector<int>>(archive(100, 100), {}, &source), HasSubstr("takes 400 bytes, but chunk 0 has 100"));
-    EXPECT_THAT(error_of<std::tuple<>>(of({0x21, 0, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0}), {}, &source), HasSubstr("0 of 1 chunks were used"));
+    EXPECT_THAT(error_of<std::tuple<>>(of({0x21, 0, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0}), {}, &source),
+                HasSubstr("0 of 1 chunks were used"));
     EXPECT_THAT(error_of<std::string>(of({1, 0xFF, 1, 0, 0, 0, 0, 0, 0, 0})), HasSubstr("in chunk 0, but there are 0 chunks"));
     // A count whose bytes overflow.
-    EXPECT_NE(error_of<std::vector<double>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0}), {}, &source), "no error");
+    EXPECT_NE(error_of<std::vector<double>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0}), {}, &source),
+              "no error");
     std::vector<chunk> none{{.data = block.data(), .size = 0}};
     memory_chunks empty(none);
-    EXPECT_NE(error_of<std::vector<double>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), {}, &empty), "no error");
-    EXPECT_NE(error_of<std::span<double const>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), {}, &empty), "no error");
+    EXPECT_NE(error_of<std::vector<double>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), {}, &empty),
+              "no error");
+    EXPECT_NE(error_of<std::span<double const>>(of({0x21, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0x20, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}), {}, &empty),
+              "no error");
 }
 
 TEST(archive_hostile, truncated_and_too_long)
@@ -99,15 +106,22 @@ TEST(archive_hostile, truncated_and_too_long)
 
 TEST(archive_hostile, lengths)
 {
-    EXPECT_THAT(error_of<std::string>(of({1, 5, 'a'})), HasSubstr("at offset 2 claims 5 elements, but the 1 bytes left can hold no more than 1"));
-    EXPECT_THAT(error_of<std::vector<double>>(of({1, 0xFE, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0})), HasSubstr("claims 2305843009213693952 elements"));
+    EXPECT_THAT(error_of<std::string>(of({1, 5, 'a'})),
+                HasSubstr("at offset 2 claims 5 elements, but the 1 bytes left can hold no more than 1"));
+    EXPECT_THAT(error_of<std::vector<double>>(of({1, 0xFE, 0, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0})),
+                HasSubstr("claims 2305843009213693952 elements"));
     EXPECT_THAT(error_of<std::vector<double>>(of({1, 1})), HasSubstr("truncated"));
-    EXPECT_THAT(error_of<std::vector<std::string>>(of({1, 0xFD, 0xFF, 0xFF, 0xFF, 0xFF, 0})), HasSubstr("claims 4294967295 elements, but the 1 bytes left"));
-    EXPECT_THAT(error_of<std::vector<nothing>>(of({1, 0xFE, 0, 0, 0, 0, 0, 1, 0, 0, 0})), HasSubstr("claims 1099511627776 elements, but the 1 bytes"));
-    EXPECT_THAT((error_of<std::map<int, int>>(of({1, 9, 0}))), HasSubstr("claims 9 elements, but the 1 bytes left can hold no more than 0"));
+    EXPECT_THAT(error_of<std::vector<std::string>>(of({1, 0xFD, 0xFF, 0xFF, 0xFF, 0xFF, 0})),
+                HasSubstr("claims 4294967295 elements, but the 1 bytes left"));
+    EXPECT_THAT(error_of<std::vector<nothing>>(of({1, 0xFE, 0, 0, 0, 0, 0, 1, 0, 0, 0})),
+                HasSubstr("claims 1099511627776 elements, but the 1 bytes"));
+    EXPECT_THAT((error_of<std::map<int, int>>(of({1, 9, 0}))),
+                HasSubstr("claims 9 elements, but the 1 bytes left can hold no more than 0"));
     EXPECT_THAT(error_of<std::vector<bool>>(of({1, 17, 0, 0})), HasSubstr("claims 17 elements"));
-    EXPECT_THAT(error_of<std::vector<bool>>(of({1, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0})), HasSubstr("claims 9223372036854775807"));
-    EXPECT_THAT(error_of<std::string>(of({1, 0xFC, 5, 0, 0, 0, 0, 0, 0})), HasSubstr("found 5 in 3 bytes, allowed is a count in its shortest form"));
+    EXPECT_THAT(error_of<std::vector<bool>>(of({1, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0})),
+                HasSubstr("claims 9223372036854775807"));
+    EXPECT_THAT(error_of<std::string>(of({1, 0xFC, 5, 0, 0, 0, 0, 0, 0})),
+                HasSubstr("found 5 in 3 bytes, allowed is a count in its shortest form"));
     EXPECT_THAT(error_of<std::string>(of({1, 0xFE, 0, 0, 0, 0, 0, 0, 0, 0x80})), HasSubstr("claims 9223372036854775808"));
     EXPECT_THAT((error_of<std::map<int, int>>(of({1, 0xFF, 1, 0, 0, 0, 0, 0, 0, 0}))), HasSubstr("found a range in a chunk"));
 }
@@ -147,7 +161,8 @@ TEST(archive_hostile, budget)
     packed a(std::vector<double>(500));
     bytes const index(a.index().begin(), a.index().end());
     EXPECT_EQ(error_of<std::vector<double>>(index, {.max_bytes = 4000}), "no error");
-    EXPECT_THAT(error_of<std::vector<double>>(index, {.max_bytes = 3999}), HasSubstr("needs 500 times 8 bytes of memory, but of the budget of 3999"));
+    EXPECT_THAT(error_of<std::vector<double>>(index, {.max_bytes = 3999}),
+                HasSubstr("needs 500 times 8 bytes of memory, but of the budget of 3999"));
     // One byte of archive that stands for much memory.
     struct big {
         std::optional<std::array<double, 1000>> rarely;

@@ -132,7 +132,8 @@ TEST(archive_types, associative)
     EXPECT_EQ(round_trip(std::multimap<int, int>{{1, 2}, {1, 3}}), (std::multimap<int, int>{{1, 2}, {1, 3}}));
     EXPECT_EQ(round_trip(std::set<std::string>{"x", "y"}), (std::set<std::string>{"x", "y"}));
     EXPECT_EQ(round_trip(std::multiset<int>{1, 1, 2}), (std::multiset<int>{1, 1, 2}));
-    EXPECT_EQ(round_trip(std::unordered_map<int, std::string>{{1, "a"}, {2, "b"}}), (std::unordered_map<int, std::string>{{1, "a"}, {2, "b"}}));
+    EXPECT_EQ(round_trip(std::unordered_map<int, std::string>{{1, "a"}, {2, "b"}}),
+              (std::unordered_map<int, std::string>{{1, "a"}, {2, "b"}}));
     EXPECT_EQ(round_trip(std::unordered_set<std::string>{"x", "y"}), (std::unordered_set<std::string>{"x", "y"}));
     EXPECT_EQ(round_trip(std::unordered_multiset<int>{1, 1, 2}), (std::unordered_multiset<int>{1, 1, 2}));
     EXPECT_EQ(round_trip(std::unordered_multimap<int, int>{{1, 1}, {1, 2}}).size(), 2U);
@@ -204,8 +205,8 @@ TEST(archive_types, classes_with_hooks)
 
 struct many { // 64 members, one of them an array
     int a[2];
-    char b0, b1, b2, b3, b4, b5, b6, b7, c0, c1, c2, c3, c4, c5, c6, c7, d0, d1, d2, d3, d4, d5, d6, d7, e0, e1, e2, e3, e4, e5, e6, e7, f0, f1, f2, f3, f4,
-        f5, f6, f7, g0, g1, g2, g3, g4, g5, g6, g7, h0, h1, h2, h3, h4, h5, h6, h7, i0, i1, i2, i3, i4, i5;
+    char b0, b1, b2, b3, b4, b5, b6, b7, c0, c1, c2, c3, c4, c5, c6, c7, d0, d1, d2, d3, d4, d5, d6, d7, e0, e1, e2, e3, e4, e5, e6, e7, f0, f1, f2,
+        f3, f4, f5, f6, f7, g0, g1, g2, g3, g4, g5, g6, g7, h0, h1, h2, h3, h4, h5, h6, h7, i0, i1, i2, i3, i4, i5;
     std::string last;
     bool operator==(many const&) const = default;
 };
