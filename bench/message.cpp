@@ -36,6 +36,7 @@ engine::setup setup_of(job::membership& job)
     s.size = static_cast<engine::peer>(job.size());
     s.transports = towline::transport::open_all();
     s.event = &job.self().event;
+    s.fences = job.header().fences;
     s.counters = job.self().counters;
     return s;
 }

@@ -12,7 +12,7 @@
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)
 //   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.
 // Heads and messages of the fast path are counted per thread and published by whoever polls, so the job's counters are
-// at most one poll behind; after `drain` they are exact.
+// at most 64 polls behind; after `drain` they are exact.
 
 #include "job/control.hpp"
 

@@ -203,6 +203,12 @@ public:
         return wait_slow([](void* c) { return static_cast<bool>((*static_cast<std::remove_reference_t<Ready>*>(c))()); },
                          const_cast<void*>(static_cast<void const*>(std::addressof(ready))), what, timeout);
     }
+    /// The first part of a wait: makes progress and spins, and gives up (false) where `wait` would begin to yield. No notify is needed.
+    template <class Ready>
+    bool spin(Ready&& ready, char const* what)
+    {
+        return wait(std::forward<Ready>(ready), what, spin_only);
+    }
     /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
     void notify() noexcept;
     /// True on a thread that is inside a handler of this engine.
@@ -224,6 +230,7 @@ public:
 
 private:
     friend class incoming;
+    static constexpr std::chrono::nanoseconds spin_only = std::chrono::nanoseconds::min();
     bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
     std::unique_ptr<impl> impl_;
 };

@@ -158,7 +158,8 @@ struct engine::impl {
     std::atomic<bool> step_aside{false};        ///< a waiter asks the background thread for the token
     std::atomic<std::uint32_t> slow_waiters{0}; ///< waits that have slept at least once
     std::atomic<std::uint32_t> deaths_seen{0};  ///< written under the token
-    std::uint32_t idle_polls = 0;
+    std::uint32_t idle_polls = 0;  ///< since something was handled
+    std::uint32_t busy_polls = 0;
 
     [[nodiscard]] bool acquire_token() noexcept { return token.try_acquire(); }
     /// Lets another thread poll; wakes one that went to sleep because it could not.

@@ -73,15 +73,20 @@ int engine::impl::poll(int budget, poller who)
     }
     if (who == poller::foreground)
         foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    counts.publish();
     if (n != 0) {
         idle_polls = 0;
+        if ((++busy_polls & 63) == 0)
+            counts.publish();
         // A handler may have made the condition of another thread's wait true.
         wake();
-    } else if ((++idle_polls & 255) == 0) {
-        look_for_deaths();
+        return n;
     }
-    return n;
+    ++idle_polls;
+    if ((idle_polls & 63) == 1)
+        counts.publish();
+    if ((idle_polls & 255) == 0)
+        look_for_deaths();
+    return 0;
 }
 
 void engine::impl::set_waiting_for(char const* what) noexcept
@@ -141,7 +146,8 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
     std::uint32_t const spins = config.oversubscribed ? thresholds::spins_oversubscribed : thresholds::spins;
     std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
-    bool const timed = timeout != std::chrono::nanoseconds::max();
+    bool const spin_only = timeout == engine::spin_only;
+    bool const timed = timeout != std::chrono::nanoseconds::max() && !spin_only;
     std::int64_t const end = timed ? base::monotonic_ns() + std::max<std::int64_t>(timeout.count(), 0) : 0;
 
     wait_hold::let_go_outer(*this);
@@ -176,6 +182,8 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             continue;
         }
         require_open();
+        if (spin_only)
+            return false;
         std::chrono::nanoseconds limit = thresholds::heartbeat;
         if (timed) {
             std::int64_t const left = end - base::monotonic_ns();

@@ -119,6 +119,9 @@ void state_base::wait_slow(char const* what_for) const
         return;
     }
     r->check_may_wait(what_for);
+    // Most answers come at once: then nobody needs to be told.
+    if (r->engine().spin([this] { return ready(); }, what_for))
+        return;
     struct node : waiter {
         std::atomic<bool> done{false};
         engine::engine* engine = nullptr;

@@ -86,7 +86,7 @@ public:
         // The ring that was used last is the likeliest to be used next, so it is first, and looked at more often than the others. But a
         // ring that never runs dry must not keep the others waiting: after a turn with messages from it, the others come first.
         if (!had_turn_) {
-            if (int const run = drain(0, budget); run != 0) {
+            if (int const run = drain(0, budget); run != 0 || n == 1) {
                 had_turn_ = n > 1;
                 return run;
             }

@@ -6,11 +6,17 @@ namespace towline::transport::shm {
 
 namespace {
 
-/// memcpy that is inline for the few bytes of a small message, and allows null with 0 bytes.
+/// memcpy that is inline for what shares a line with its word, and allows null with 0 bytes.
 inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
 {
-    if (n > 16) {
+    if (n > 64) {
         std::memcpy(to, from, n);
+    } else if (n > 32) {
+        std::memcpy(to, from, 32);
+        std::memcpy(to + n - 32, from + n - 32, 32);
+    } else if (n > 16) {
+        std::memcpy(to, from, 16);
+        std::memcpy(to + n - 16, from + n - 16, 16);
     } else if (n >= 8) {
         std::memcpy(to, from, 8);
         std::memcpy(to + n - 8, from + n - 8, 8);
