@@ -1,6 +1,7 @@
 // Hand-over of a moved rma_vector to the other rank and back, two ranks under `towline run -n 2 --bind core`.
 //
 //   handover   round trip: the vector changes owner twice
+//              small: the function is marked as small and runs where the message arrives; pool: it is not, and runs on a worker
 //   null_call  a call of 8 bytes in the same run, to compare with (as in call.cpp)
 //
 // untouched: nobody looks at the data. rewritten: the caller writes every word before (not timed), the callee reads every word (timed).
@@ -27,6 +28,10 @@ answer bounce(field f, bool read)
     word const sum = read ? bench::sum({f.data(), f.size()}) : f.size();
     return {sum, std::move(f)};
 }
+answer bounce_small(field f, bool read)
+{
+    return bounce(std::move(f), read);
+}
 word next_small(word x)
 {
     return x + 1;
@@ -36,6 +41,7 @@ word next_pooled(word x)
     return x + 1;
 }
 
+template <auto Function>
 void handover(bench::sampler& b, towline::locality peer, std::uint64_t size, bool rewritten)
 {
     auto const n = bench::words(size);
@@ -44,7 +50,7 @@ void handover(bench::sampler& b, towline::locality peer, std::uint64_t size, boo
     word sum = 0;
     auto write = [&] { bench::rewrite({f.data(), n}, ++seed); };
     auto once = [&](bool read) {
-        auto a = towline::async<&bounce>(peer, std::move(f), read).get();
+        auto a = towline::async<Function>(peer, std::move(f), read).get();
         f = std::move(a.back);
         sum = a.sum;
     };
@@ -72,6 +78,8 @@ void null_call(bench::program& program, towline::locality peer, std::string cons
 
 template <>
 inline constexpr bool towline::small<&next_small> = true;
+template <>
+inline constexpr bool towline::small<&bounce_small> = true;
 
 int main(int argc, char** argv)
 {
@@ -86,8 +94,9 @@ int main(int argc, char** argv)
     auto const peer = w.next();
     for (auto const size : bench::handover_sizes)
         for (std::string const mode : bench::modes)
-            program.add({.name = "handover", .size = size, .mode = mode, .subject = "towline"},
-                        [=](bench::sampler& b) { handover(b, peer, size, mode == "rewritten"); });
+            for (auto const& [variant, run] : {std::pair("small", &handover<&bounce_small>), std::pair("pool", &handover<&bounce>)})
+                program.add({.name = "handover", .size = size, .mode = mode, .subject = "towline", .variant = variant},
+                            [=](bench::sampler& b) { run(b, peer, size, mode == "rewritten"); });
     null_call<&next_small>(program, peer, "small");
     null_call<&next_pooled>(program, peer, "pool");
     return program.run();

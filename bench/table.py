@@ -123,13 +123,10 @@ def handovers(data):
     for own in sorted(data.find(bench="handover", case="handover", subject="towline"), key=lambda r: (r["mode"] != "untouched", r["size"])):
         same = {"bench": "handover", "case": "handover", "size": own["size"], "mode": own["mode"]}
         peer = data.best(**same, subject="iceoryx2")
-        title = f"rma_vector there and back, {size_name(own['size'])}, {own['mode']}"
+        title = f"rma_vector there and back, {size_name(own['size'])}, {own['mode']} ({own['variant']})"
         if own["mode"] == "untouched":
-            for variant in ("small", "pool"):
-                call = data.best(bench="handover", case="null_call", subject="towline", variant=variant)
-                if call:
-                    asked = "<= 1.3 x null call"
-                    yield Row(title if variant == "small" else "  against a pooled call", own, call, peer, asked, reached=at_most(ratio(own, call), 1.3))
+            call = data.best(bench="handover", case="null_call", subject="towline", variant=own["variant"])
+            yield Row(title, own, call, peer, "<= 1.3 x null call", reached=at_most(ratio(own, call), 1.3))
         else:
             yield Row(title, own, data.best(**same, subject="in_place"), peer)
 

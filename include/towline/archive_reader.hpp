@@ -164,6 +164,7 @@ private:
     archive_limits limits_;
     bool index_only_ = false;
     std::byte const* range_head_ = nullptr;
+    alignas(16) std::byte few_[256];                 // the copy of a small index
     std::vector<std::unique_ptr<std::byte[]>> kept_; // what views look into when the source cannot show it
 };
 

@@ -7,7 +7,7 @@ namespace towline {
 ///     template <> inline constexpr bool towline::small<&f> = true;
 /// A small function runs to completion inside the message handler of whichever thread polls: no switch, no wake-up, and nothing else is
 /// handled meanwhile. It should take less than a few microseconds and must not wait for anything (get() throws usage_error there).
-/// Calls whose arguments came as big blocks run on the worker pool all the same.
+/// Calls whose blocks have to be brought from elsewhere first run on the worker pool all the same.
 template <auto F>
 inline constexpr bool small = false;
 

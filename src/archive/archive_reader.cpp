@@ -27,10 +27,13 @@ archive_reader::archive_reader(std::span<std::byte const> index, chunk_source* c
 {
     base_ = index.data();
     if (reinterpret_cast<std::uintptr_t>(base_) % 16 != 0) {
-        charge(index.size(), 1, typeid(archive_reader));
-        auto const& copy = kept_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(index.size()));
-        std::memcpy(copy.get(), index.data(), index.size());
-        base_ = copy.get();
+        std::byte* copy = few_;
+        if (index.size() > sizeof few_) {
+            charge(index.size(), 1, typeid(archive_reader));
+            copy = kept_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(index.size())).get();
+        }
+        std::memcpy(copy, index.data(), index.size());
+        base_ = copy;
     }
     p_ = base_;
     end_ = base_ + index.size();

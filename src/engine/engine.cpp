@@ -43,12 +43,6 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
 engine::impl::~impl()
 {
     stop_background();
-    if (in_child()) {
-        // What the transports would take down belongs to the parent too.
-        for (auto& t : config.transports)
-            (void)t.release();
-        return;
-    }
     for (auto const& kept : pending.everything())
         give_back({kept});
     counts.publish();
@@ -85,8 +79,12 @@ engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 engine::~engine()
 {
     living::remove(*impl_);
-    if (!impl_->in_child())
-        close();
+    if (impl_->in_child()) {
+        // What the transports would take down belongs to the parent too, and threads that the child does not have wait on the rest for ever.
+        (void)impl_.release();
+        return;
+    }
+    close();
 }
 
 void engine::close() noexcept

@@ -35,13 +35,14 @@ void engine::send(outgoing const& o)
 
 namespace {
 
-/// A message as it is built: header and descriptors, then the head, then what travels inside.
+/// A message as it is built: header and descriptors, then the head, then what travels inside. A small one is put together at once.
 class encoding {
 public:
     encoding(outgoing const& o, message_plan const& plan, std::uint64_t id_flags)
     {
         std::size_t const front = sizeof(wire::message_header) + o.blocks.size() * sizeof(wire::descriptor);
         std::byte* at = front_room(front);
+        together_ = front + o.head.size() + plan.inside + 40 * (o.blocks.size() + 1) <= sizeof few_;
         wire::message_header const header{static_cast<std::uint32_t>(o.head.size()), o.handler, static_cast<std::uint16_t>(o.blocks.size()),
                                           id_flags};
         std::memcpy(at, &header, sizeof header);
@@ -50,10 +51,15 @@ public:
             std::memcpy(at, &b.wire, sizeof b.wire);
             at += sizeof b.wire;
         }
-        add(front_, front);
+        if (together_)
+            total_ = front;
+        else
+            add(front_, front);
         add(o.head.data(), o.head.size());
         for (auto const& b : plan.blocks)
             add(b.inside, b.inside_size);
+        if (together_)
+            parts_.push_back({few_, total_});
     }
     encoding(encoding const&) = delete;
     encoding& operator=(encoding const&) = delete;
@@ -95,7 +101,15 @@ private:
         if (size == 0)
             return;
         // Everything before was padded, except that the last part of a message needs no padding.
-        if (std::size_t const missing = wire::padded(total_) - total_; missing != 0) {
+        std::size_t const missing = wire::padded(total_) - total_;
+        if (together_) {
+            std::memset(few_ + total_, 0, missing);
+            total_ += missing;
+            std::memcpy(few_ + total_, data, size);
+            total_ += size;
+            return;
+        }
+        if (missing != 0) {
             parts_.push_back({zeros.data(), missing});
             total_ += missing;
         }
@@ -103,7 +117,8 @@ private:
         total_ += size;
     }
 
-    alignas(8) std::byte few_[sizeof(wire::message_header) + 4 * sizeof(wire::descriptor)];
+    alignas(8) std::byte few_[512];
+    bool together_ = false;
     std::vector<std::byte> many_;
     std::byte* front_ = few_;
     small_vector<std::span<std::byte const>, 8> parts_;

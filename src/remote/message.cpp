@@ -34,6 +34,14 @@ void throw_packing_mismatch()
 
 namespace remoting {
 
+bool blocks_in_reach(engine::incoming& m)
+{
+    for (std::size_t i = 0; i < m.blocks(); ++i)
+        if (m.view(i) == nullptr)
+            return false;
+    return true;
+}
+
 void wait_for_blocks(runtime& r, engine::incoming& m)
 {
     auto const lost = [&r](int source) { std::rethrow_exception(r.death(source, "for its data")); };

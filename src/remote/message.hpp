@@ -31,6 +31,9 @@ private:
 /// Suspends the caller until all fetches of the message have ended. Throws peer_error if the sender died first.
 void wait_for_blocks(runtime&, engine::incoming&);
 
+/// True if every block can be looked at, or copied, right now.
+[[nodiscard]] bool blocks_in_reach(engine::incoming&);
+
 /// Type and text of the exception being handled, and how it travels: `running` if the called function threw it.
 struct caught {
     wire::status outcome;

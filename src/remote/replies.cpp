@@ -40,14 +40,6 @@ private:
     bool packed_;
 };
 
-bool in_reach(engine::incoming& m)
-{
-    for (std::size_t i = 0; i < m.blocks(); ++i)
-        if (m.view(i) == nullptr)
-            return false;
-    return true;
-}
-
 } // namespace
 
 void runtime::on_reply(engine::incoming& m)
@@ -65,7 +57,7 @@ void runtime::on_reply(engine::incoming& m)
         return calls_.ended();
     }
     bool const packed = (f->flags & wire::packed) != 0;
-    if (m.blocks() == 0 || !active() || ((f->flags & wire::all_given) != 0 && in_reach(m))) {
+    if (m.blocks() == 0 || !active() || ((f->flags & wire::all_given) != 0 && blocks_in_reach(m))) {
         reply_message view(*this, m, sizeof *f, packed);
         complete(*call, view);
         return calls_.ended();

@@ -132,7 +132,7 @@ void runtime::on_request(engine::incoming& m)
         return handled(source);
     }
     action_entry const& e = actions()[f->action];
-    if (e.small && m.blocks() == 0) {
+    if (e.small && blocks_in_reach(m)) {
         incoming_call c(*this, m, *f);
         c.run(e);
         return handled(source);

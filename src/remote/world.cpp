@@ -16,6 +16,7 @@
 #include <exception>
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace towline {
 namespace {
@@ -60,6 +61,7 @@ struct world::impl {
     membership& members = membership::instance();
     runtime& r = process_runtime();
     int exceptions = std::uncaught_exceptions();
+    pid_t owner = ::getpid();
 };
 
 world::world()
@@ -105,6 +107,11 @@ world::world(int&, char**&) : world() {}
 
 world::~world()
 {
+    if (::getpid() != impl_->owner) {
+        // A forked child: the world is its parent's, with threads that only the parent has.
+        (void)impl_.release();
+        return;
+    }
     try {
         if (std::uncaught_exceptions() > impl_->exceptions)
             impl_->r.abandon();

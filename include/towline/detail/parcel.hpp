@@ -31,7 +31,7 @@ struct held_value final : held {
 struct parcel_room {
     parcel_room* next = nullptr;
     std::vector<std::byte> bytes;
-    std::vector<bool> captured;  ///< per chunk: the engine copies it before send returns
+    std::vector<std::uint8_t> captured;  ///< per chunk: the engine copies it before send returns
 };
 
 class parcel {
@@ -60,7 +60,7 @@ public:
     }
 
     // For the runtime:
-    [[nodiscard]] bool captured(std::size_t chunk) const { return room_->captured[chunk]; }
+    [[nodiscard]] bool captured(std::size_t chunk) const { return room_->captured[chunk] != 0; }
     /// Index bytes with `extra` more behind them, to be filled.
     [[nodiscard]] std::span<std::byte> close(std::size_t extra);
     [[nodiscard]] held* release_held() noexcept { return std::exchange(held_, nullptr); }
