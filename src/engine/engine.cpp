@@ -78,12 +78,13 @@ engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 
 engine::~engine()
 {
-    living::remove(*impl_);
     if (impl_->in_child()) {
-        // What the transports would take down belongs to the parent too, and threads that the child does not have wait on the rest for ever.
+        // What the transports would take down belongs to the parent too, and threads that the child does not have wait on the rest for
+        // ever. The list of the living keeps it.
         (void)impl_.release();
         return;
     }
+    living::remove(*impl_);
     close();
 }
 

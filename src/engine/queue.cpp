@@ -106,8 +106,14 @@ bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std:
         std::uint32_t const flags = p.flags.load(std::memory_order_acquire);
         if ((flags & (peer_state::dead | peer_state::closed)) != 0) [[unlikely]]
             return false;
-        if ((flags & peer_state::unresolved) != 0) [[unlikely]]
-            resolve(to, p);
+        if ((flags & peer_state::unresolved) != 0) [[unlikely]] {
+            // The first word to a peer may be the engine's own, in answer to one who has died since: then nobody is to be told.
+            try {
+                resolve(to, p);
+            } catch (peer_error const&) {
+                return false;
+            }
+        }
         if ((flags & peer_state::queued) == 0) [[likely]] {
             switch (p.via->try_send(to, kind, head, body)) {
             case transport::send_status::sent: return true;

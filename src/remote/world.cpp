@@ -109,7 +109,8 @@ world::~world()
 {
     if (::getpid() != impl_->owner) {
         // A forked child: the world is its parent's, with threads that only the parent has.
-        (void)impl_.release();
+        [[maybe_unused]] static impl* kept = nullptr;
+        kept = impl_.release();
         return;
     }
     try {
