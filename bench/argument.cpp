@@ -1,9 +1,10 @@
 // One big argument and a word back, two ranks under `towline run -n 2 --bind core`.
 //
-//   vector       a std::vector, for a handler that takes std::vector const&: it gets a vector of its own
-//   vector_span  a std::vector, for a handler that takes a std::span: it looks into the message
-//   borrow_span  a std::vector lent to the call (towline::borrow), for a handler that takes a std::span
-//   rma_shared   an rma_vector that the caller keeps, for a handler that takes an rma_vector: copied once
+//   vector         a std::vector, for a handler that takes std::vector const&: it gets a vector of its own
+//   vector_span    a std::vector, for a handler that takes a std::span: it looks into the message
+//   borrow_vector  a std::vector lent to the call, for a handler that takes std::vector const&: copied once, into the handler's vector
+//   borrow_span    a std::vector lent to the call (towline::borrow), for a handler that takes a std::span
+//   rma_shared     an rma_vector that the caller keeps, for a handler that takes an rma_vector: copied once
 //
 // untouched: the caller does not write the data between turns, the handler does not read them.
 // rewritten: the caller writes every word before each call (not timed), the handler reads every word (timed) and returns their sum.
@@ -77,6 +78,7 @@ int main(int argc, char** argv)
     std::map<std::uint64_t, towline::rma_vector<word>> shared;
     offer(program, "vector", plain, [=](auto& v, bool read) { return towline::async<&take_vector>(peer, v, read).get(); });
     offer(program, "vector_span", plain, [=](auto& v, bool read) { return towline::async<&take_span>(peer, v, read).get(); });
+    offer(program, "borrow_vector", plain, [=](auto& v, bool read) { return towline::async<&take_vector>(peer, towline::borrow(v), read).get(); });
     offer(program, "borrow_span", plain, [=](auto& v, bool read) { return towline::async<&take_span>(peer, towline::borrow(v), read).get(); });
     offer(program, "rma_shared", shared, [=](auto& v, bool read) { return towline::async<&take_shared>(peer, v, read).get(); });
     return program.run();

@@ -353,6 +353,7 @@ private:
             bytes = e.bytes;
             packed = (e.flags & wire::packed) != 0;
             chunks = &source_;
+            max_bytes = r.max_message();
         }
         entry_view(entry_view const&) = delete;
         void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message_); }
@@ -429,6 +430,7 @@ private:
         memory_source copies(blocks_);
         own_.bytes = arguments;
         own_.packed = (footer_.flags & wire::packed) != 0;
+        own_.max_bytes = runtime_.max_message();
         own_.chunks = fetched_ ? static_cast<chunk_source*>(&copies) : &direct;
         own_.source = static_cast<int>(message_.source());
         try {

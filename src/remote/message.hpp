@@ -55,6 +55,7 @@ public:
         bytes = m.head().first(m.head().size() - footer_bytes);
         packed = is_packed;
         chunks = &source_;
+        max_bytes = r.max_message();
     }
     void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message); }
 

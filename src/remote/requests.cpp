@@ -16,6 +16,7 @@ incoming_call::incoming_call(runtime& r, engine::incoming& m, wire::request_foot
     bytes = m.head().first(m.head().size() - sizeof f);
     packed = (f.flags & wire::packed) != 0;
     chunks = &source_;
+    max_bytes = r.max_message();
     source = static_cast<int>(m.source());
 }
 

@@ -30,6 +30,11 @@ class Remote(JobTest):
     def test_nothing_is_copied_that_need_not_be(self):
         self.passes(2, "remote_counters")
 
+    def test_messages_above_the_limit(self):
+        for ranks in (1, 2, 3):
+            code, _, err, _ = self.run_job(ranks, "env", "TOWLINE_MAX_MESSAGE=1M", program("remote_limit"))
+            self.assertEqual(code, 0, err)
+
     def test_objects(self):
         for ranks in (1, 2, 3):
             self.passes(ranks, "remote_objects")

@@ -19,6 +19,7 @@ public:
     std::span<std::byte const> bytes;  ///< packed arguments if `packed`, else the archive's index bytes
     bool packed = false;
     chunk_source* chunks = nullptr;    ///< null if packed
+    std::uint64_t max_bytes = 0;       ///< that decoding may allocate
 
     /// Blocks until every block that decoding began to fetch is there: suspends the handler. Throws peer_error if the sender died.
     virtual void wait_for_blocks() = 0;

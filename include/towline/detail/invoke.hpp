@@ -75,7 +75,7 @@ void decode_and_run(type_list<P...> parameters, invocation& in, F&& f)
         auto arguments = unpack(parameters, in.bytes);
         with(arguments);
     } else {
-        archive_reader reader(in.bytes, in.chunks);
+        archive_reader reader(in.bytes, in.chunks, {.max_bytes = in.max_bytes});
         std::tuple<wire_type<P>...> arguments{reader.read<wire_type<P>>()...};
         reader.finish();
         in.wait_for_blocks();
@@ -126,7 +126,7 @@ void complete_call(state_base& base, message_view& m)
     } else {
         if (m.packed)
             throw_packing_mismatch();
-        archive_reader reader(m.bytes, m.chunks);
+        archive_reader reader(m.bytes, m.chunks, {.max_bytes = m.max_bytes});
         s.emplace_from([&] { return reader.read<R>(); });
         reader.finish();
         m.wait_for_blocks();
