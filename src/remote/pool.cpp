@@ -6,6 +6,12 @@
 #include <new>
 
 namespace towline::detail {
+
+#ifdef TOWLINE_SANITIZED
+// Sanitizers see the life of each object only if it comes from the allocator that they watch.
+void* pool_allocate(std::size_t size) { return ::operator new(size); }
+void pool_free(void* block, std::size_t) noexcept { ::operator delete(block); }
+#else
 namespace {
 
 constexpr std::size_t granule = 64, largest = 1024, classes = largest / granule;
@@ -83,11 +89,6 @@ thread_local cache mine;
 
 } // namespace
 
-#ifdef TOWLINE_SANITIZED
-// Sanitizers see the life of each object only if it comes from the allocator that they watch.
-void* pool_allocate(std::size_t size) { return ::operator new(size); }
-void pool_free(void* block, std::size_t) noexcept { ::operator delete(block); }
-#else
 void* pool_allocate(std::size_t size)
 {
     if (size > largest || mine.ended)
