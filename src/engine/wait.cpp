@@ -4,13 +4,13 @@
 
 #include "base/clock.hpp"
 #include "base/idle.hpp"
+#include "base/note.hpp"
 
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <sched.h>
 #include <time.h>
@@ -91,14 +91,7 @@ int engine::impl::poll(int budget, poller who)
 
 void engine::impl::set_waiting_for(char const* what) noexcept
 {
-    auto const& to = config.waiting_for;
-    if (to.empty())
-        return;
-    // Others may read, and other threads write, at the same time: what they see may be torn, but it is text.
-    std::size_t const n = what == nullptr ? 0 : std::min(std::strlen(what), to.size() - 1);
-    for (std::size_t i = 0; i < n; ++i)
-        __atomic_store_n(&to[i], what[i], __ATOMIC_RELAXED);
-    __atomic_store_n(&to[n], '\0', __ATOMIC_RELAXED);
+    base::write_note(config.waiting_for, what == nullptr ? "" : what);
 }
 
 bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit)
@@ -108,7 +101,8 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
         return false;
     }
     base::event_count& event = *config.event;
-    set_waiting_for(what);
+    if (what != nullptr)  // the background thread leaves the note to those who wait for something
+        set_waiting_for(what);
     wants_token.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
     bool wishes = true;
     std::uint32_t const key = event.prepare_wait(config.fences);
@@ -135,7 +129,8 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
     }
     if (wishes)
         wants_token.fetch_sub(1, std::memory_order_relaxed);
-    set_waiting_for(nullptr);
+    if (what != nullptr)
+        set_waiting_for(nullptr);
     return woken;
 }
 

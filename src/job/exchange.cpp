@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/note.hpp"
 #include "job/job.hpp"
 #include "towline/error.hpp"
 
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace towline::job {
@@ -98,8 +100,8 @@ void membership::fence(std::chrono::milliseconds timeout)
     }
     auto& note = self().waiting_for;
     struct clear {
-        std::array<char, 192>& text;
-        ~clear() { text[0] = '\0'; }
+        std::span<char> text;
+        ~clear() { base::write_note(text, ""); }
     } const cleared{note};
     for (;;) {
         std::uint32_t const key = generation.load(std::memory_order_seq_cst);
@@ -111,7 +113,7 @@ void membership::fence(std::chrono::milliseconds timeout)
             return;
         if (state_of(slots_[missing]) == rank_state::left && !arrived(slots_[missing]))
             throw peer_error(fmt::format("fence: rank {} has left the job without coming to this fence", missing), missing);
-        *fmt::format_to_n(note.data(), note.size() - 1, "fence {}: rank {} is not there yet", number, missing).out = '\0';
+        base::write_note(note, fmt::format("fence {}: rank {} is not there yet", number, missing));
         if (end.passed()) {
             std::vector<int> absent;
             for (int r = missing; r < size(); ++r)

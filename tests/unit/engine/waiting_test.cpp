@@ -1,5 +1,6 @@
 // Waiting, waking, taking over, forks; and what happens when the kernel stops letting us read a peer's memory.
 
+#include "base/note.hpp"
 #include "engine/process_engine.hpp"
 #include "heap/heap.hpp"
 #include "job/job.hpp"
@@ -81,6 +82,19 @@ TEST(engine_wait, a_sleeper_wakes_for_a_message_and_says_what_it_waits_for)
     EXPECT_TRUE(r.engine->wait([&] { return r.handled == 1; }, "the first message", 60s));
     t.join();
     EXPECT_EQ(r.waiting_for[0], '\0');
+}
+
+TEST(engine_wait, the_background_thread_leaves_the_note_of_others_alone)
+{
+    one_rank r(true);
+    towline::base::write_note(r.waiting_for, "a fence");
+    while (r.sleeps() == 0)
+        std::this_thread::sleep_for(1ms);
+    std::uint64_t const before = r.sleeps();
+    r.arrive();
+    while (r.handled == 0 || r.sleeps() == before)
+        std::this_thread::sleep_for(1ms);
+    EXPECT_STREQ(r.waiting_for.data(), "a fence");
 }
 
 TEST(engine_wait, a_sleeper_wakes_for_notify)
