@@ -112,7 +112,9 @@ void runtime::on_control(engine::incoming& in)
         if (source == coordinator() || m.c == 1)
             take_verdict(m.a, m.b, m.c == 1);
         return;
-    case wire::control_kind::goodbye: return on_death(source, true);
+    case wire::control_kind::goodbye:
+        peers_[static_cast<std::size_t>(source)].barriers.store(m.a, std::memory_order_relaxed);
+        return on_death(source, true);
     case wire::control_kind::stop: stops_.fetch_add(1, std::memory_order_release); return;
     case wire::control_kind::table: return on_table(source, head.subspan(sizeof m));
     default: ++hostile_; return;
@@ -143,25 +145,30 @@ void runtime::fail_calls_to(int rank)
 void runtime::barrier()
 {
     check_rank(rank());
-    ++barriers_;
+    std::uint32_t const number = ++barriers_;
+    // Somebody who will never come to this barrier. (Who passed it and left then is no reason to fail: all are here.)
+    auto const missing = [&] {
+        if (deaths_.load(std::memory_order_acquire) != 0)
+            for (int r = 0; r < size(); ++r)
+                if (!alive(r) &&
+                    static_cast<std::int32_t>(peers_[static_cast<std::size_t>(r)].barriers.load(std::memory_order_relaxed) - number) < 0)
+                    return r;
+        return -1;
+    };
     unsigned round = 0;
     for (unsigned distance = 1; distance < static_cast<unsigned>(size()); distance *= 2, ++round) {
-        auto const fail_if_dead = [this] {
-            if (deaths_.load(std::memory_order_acquire) != 0)
-                std::rethrow_exception(death(last_dead_.load(std::memory_order_relaxed), "the barrier"));
-        };
-        fail_if_dead();
         wire::control_message m{};
         m.kind = wire::control_kind::barrier;
         m.a = round;
         send_control(static_cast<int>((static_cast<unsigned>(rank()) + distance) % static_cast<unsigned>(size())), m);
         auto const arrived = [&] {
-            return static_cast<std::int32_t>(barrier_seen_[round].load(std::memory_order_acquire) - barriers_) >= 0;
+            return static_cast<std::int32_t>(barrier_seen_[round].load(std::memory_order_acquire) - number) >= 0;
         };
-        wait_until([&] { return arrived() || deaths_.load(std::memory_order_acquire) != 0; }, "world::barrier");
+        wait_until([&] { return arrived() || missing() >= 0; }, "world::barrier");
         if (!arrived())
-            fail_if_dead();
+            std::rethrow_exception(death(missing(), "the barrier"));
     }
+    barriers_passed_ = number;
 }
 
 int runtime::coordinator() const noexcept
@@ -316,6 +323,7 @@ void runtime::abandon() noexcept
     try {
         wire::control_message m{};
         m.kind = wire::control_kind::goodbye;
+        m.a = barriers_passed_;
         for (int r = 0; r < size(); ++r)
             if (r != rank() && alive(r))
                 send_control(r, m);

@@ -130,6 +130,7 @@ private:
         std::atomic<std::uint64_t> handled{0};  ///< requests that arrived; written by handlers only
         std::atomic<bool> alive{true};
         std::atomic<bool> left{false};          ///< said goodbye
+        std::atomic<std::uint32_t> barriers{0}; ///< that it had passed when it said goodbye
         std::unique_ptr<std::vector<std::uint32_t>> translation;  ///< our index -> theirs; null: the same
         std::atomic<bool> table_known{false};  ///< the peer's table arrived
         bool version_fits = true;
@@ -176,6 +177,7 @@ private:
 
     std::array<std::atomic<std::uint32_t>, 32> barrier_seen_{};
     std::uint32_t barriers_ = 0;
+    std::uint32_t barriers_passed_ = 0;
     std::atomic<std::uint32_t> deaths_{0};
     std::atomic<int> last_dead_{-1};
 

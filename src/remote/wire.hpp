@@ -73,7 +73,7 @@ enum class control_kind : std::uint32_t {
     barrier,      ///< a: round
     end_report,   ///< a: deaths known, b: round, c: calls sent, d: calls handled
     end_verdict,  ///< a: deaths known, b: round, c: 1 done, 0 again
-    goodbye,      ///< the sender left because of an exception
+    goodbye,      ///< a: barriers passed; the sender left because of an exception
     stop,         ///< serve returns
     table,        ///< followed by the ids of the sender's action table
     count_

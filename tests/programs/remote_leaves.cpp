@@ -1,17 +1,36 @@
 // Rank 1's main ends with an exception: the others' calls and barriers end with peer_error instead of hanging. Argument "serve": posts and
-// stop.
+// stop. Argument "late": rank 0 hears of a barrier and of the goodbye after it at once.
 #include "remote_check.hpp"
 
 #include <towline/towline.hpp>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace tl = towline;
 
 static int echo(int x) { return x; }
 static int served = 0;
 static void count() { ++served; }
+
+// On the polling thread: whatever comes meanwhile is found at once afterwards.
+static void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+template <>
+inline constexpr bool tl::small<&nap> = true;
+
+static int late(tl::world& w)
+{
+    w.barrier();
+    if (w.rank() == 2)
+        tl::post<&nap>(w.at(0));
+    w.barrier();  // everybody comes here, so it ends well, although rank 1 leaves while rank 0 is in it
+    if (w.rank() == 1)
+        throw std::runtime_error("enough");
+    THROWS(tl::peer_error, "rank 1 left", w.barrier());
+    return 0;
+}
 
 static int serving(tl::world& w)
 {
@@ -39,6 +58,8 @@ int main(int argc, char** argv)
     }
     try {
         tl::world w(argc, argv);
+        if (argc > 1 && std::string(argv[1]) == "late")
+            return late(w);
         CHECK(tl::async<&echo>(w.next(), 3).get() == 3);
         w.barrier();
         if (w.rank() == 1)

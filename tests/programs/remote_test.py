@@ -45,6 +45,8 @@ class Remote(JobTest):
 
     def test_leaving_by_an_exception(self):
         self.passes(3, "remote_leaves")
+        for _ in range(3):
+            self.passes(3, "remote_leaves", "late")
 
     def test_serve_and_stop(self):
         for ranks in (1, 2, 4):
