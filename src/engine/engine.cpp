@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
+#include <utility>
 
 namespace towline::engine {
 
@@ -43,8 +44,21 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
 engine::impl::~impl()
 {
     stop_background();
+}
+
+void engine::impl::end()
+{
     for (auto const& kept : pending.everything())
         give_back({kept});
+    config.transports.clear();  // from here on nothing writes into the destinations of fetches
+    for (peer p = 0; p < config.size; ++p)
+        fail_fetches(p);
+    for (get_job const& g : std::exchange(gets, {}))
+        fetch_ended(*g.state, false);
+    for (get_context* const g : std::exchange(gets_under_way, {})) {
+        fetch_ended(*g->state, false);
+        delete g;
+    }
     counts.publish();
 }
 
@@ -86,6 +100,7 @@ engine::~engine()
     }
     living::remove(*impl_);
     close();
+    impl_->end();
 }
 
 void engine::close() noexcept

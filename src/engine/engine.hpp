@@ -164,8 +164,9 @@ public:
     /// Throws usage_error for a setup that cannot work (rank outside the world, a transport that is too small or neither reliable nor
     /// ordered).
     explicit engine(setup);
-    /// Stops the background thread; messages still queued are dropped and completions still due are not called (drain first).
-    /// No other thread may be inside a call, and every incoming of this engine must have ended.
+    /// Stops the background thread; messages still queued are dropped and completions still due are not called (drain first). Fetches
+    /// under way fail: what `when_ready` was given is called. No other thread may be inside a call, and every other incoming of this
+    /// engine must have ended.
     ~engine();
     engine(engine const&) = delete;
     engine& operator=(engine const&) = delete;

@@ -212,16 +212,6 @@ void engine::impl::fail_fetches(peer from)
 
 // Gets.
 
-namespace {
-
-struct get_context {
-    engine::impl* owner;
-    message_state* state;
-    std::size_t block;
-};
-
-} // namespace
-
 void engine::impl::start_get(message_state& s, std::size_t block, void* destination)
 {
     s.running.fetch_add(1, std::memory_order_relaxed);
@@ -239,7 +229,8 @@ bool engine::impl::begin_get(get_job const& g)
 {
     block_state& b = g.state->blocks[g.block];
     peer_state& p = peers[g.state->source];
-    auto context = std::make_unique<get_context>(get_context{this, g.state, g.block});
+    auto context = std::make_unique<get_context>(get_context{this, g.state, g.block, gets_under_way.size()});
+    gets_under_way.push_back(context.get());
     transport::send_status status = transport::send_status::unreachable;
     try {
         (void)reach(g.state->source);
@@ -247,18 +238,24 @@ bool engine::impl::begin_get(get_job const& g)
     } catch (error const& e) {
         base::log(base::log_level::warning, "rank {}: block of {} bytes from rank {}: {}", config.rank, b.size, g.state->source, e.what());
     }
+    if (status == transport::send_status::sent) {
+        (void)context.release();
+        return true;
+    }
+    gets_under_way.pop_back();
     if (status == transport::send_status::busy)
         return false;
-    if (status == transport::send_status::sent)
-        (void)context.release();
-    else
-        fetch_ended(*g.state, false);
+    fetch_ended(*g.state, false);
     return true;
 }
 
 void engine::impl::get_ended(void* context, bool ok)
 {
     std::unique_ptr<get_context> const c(static_cast<get_context*>(context));
+    auto& all = c->owner->gets_under_way;
+    all[c->place] = all.back();
+    all[c->place]->place = c->place;
+    all.pop_back();
     if (ok) {
         std::uint64_t const size = c->state->blocks[c->block].size;
         c->owner->counts.block(counter::wire, counter::bytes_wire, size);

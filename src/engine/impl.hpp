@@ -137,6 +137,14 @@ private:
     alignas(64) std::atomic<std::uint32_t> word_{0};
 };
 
+/// A block that a transport brings.
+struct get_context {
+    engine::impl* owner;
+    message_state* state;
+    std::size_t block;
+    std::size_t place;  ///< among the gets under way
+};
+
 struct engine::impl {
     impl(engine& self, setup&& s);
     ~impl();
@@ -265,6 +273,7 @@ struct engine::impl {
     std::vector<peer> suspects;  ///< a transport said: unreachable
     void run_jobs();
     [[nodiscard]] bool begin_get(get_job const&);
+    std::vector<get_context*> gets_under_way;  ///< that a transport has; touched under the token
     void suspect(peer);
 
     // Deaths (deaths.cpp).
@@ -290,6 +299,8 @@ struct engine::impl {
     // Forks (lifetime.cpp).
     [[nodiscard]] bool in_child() const noexcept;
     void close() noexcept;
+    /// Takes the transports down and ends what only they could have ended. Closed before; not in a child.
+    void end();
 };
 
 /// The polling token as a wait of this thread holds it. A condition that sends, polls or waits itself must not wait for its own thread.

@@ -13,34 +13,47 @@ namespace sim = towline::transport::sim;
 
 namespace {
 
+/// Completions run on any thread that polls. Who has seen both ends may destroy it.
 struct tally {
-    int sent = 0;
-    int delivered = 0;
-    int failed = 0;
+    std::atomic<int> sent{0};
+    std::atomic<int> delivered{0};
+    std::atomic<int> failed{0};
+    [[nodiscard]] bool over() const { return sent == 1 && delivered == 1; }
     static void on_sent(void* c, bool ok)
     {
-        ++static_cast<tally*>(c)->sent;
         static_cast<tally*>(c)->failed += ok ? 0 : 1;
+        ++static_cast<tally*>(c)->sent;
     }
     static void on_delivered(void* c, bool ok)
     {
-        ++static_cast<tally*>(c)->delivered;
         static_cast<tally*>(c)->failed += ok ? 0 : 1;
+        ++static_cast<tally*>(c)->delivered;
     }
 };
 
-/// One peer of a simulated world that one thread drives.
+/// One peer of a simulated world that one thread drives, or a process, where handlers run on any thread that polls.
 struct player {
     std::unique_ptr<eng::engine> engine;
     eng::handler_id id = 0;
     eng::handler_id kick = 0;
     std::function<void()> errand;
-    std::uint64_t handled = 0;
-    std::uint64_t fetched = 0;
-    std::uint64_t broken = 0;
-    std::uint64_t begun = 0;
-    std::vector<peer> buried;
-    bool wrong = false;
+    std::atomic<std::uint64_t> handled{0};
+    std::atomic<std::uint64_t> fetched{0};
+    std::atomic<std::uint64_t> broken{0};
+    std::atomic<std::uint64_t> begun{0};
+    std::atomic<bool> wrong{false};
+
+    std::vector<peer> buried() const
+    {
+        std::lock_guard const lock(mutex);
+        return graves;
+    }
+    static void on_death(void* c, peer who)
+    {
+        auto& self = *static_cast<player*>(c);
+        std::lock_guard const lock(self.mutex);
+        self.graves.push_back(who);
+    }
 
     struct landing {
         player* self;
@@ -50,10 +63,11 @@ struct player {
     static void on(void* context, eng::engine& e, eng::incoming& m)
     {
         auto& self = *static_cast<player*>(context);
+        auto const dead = self.buried();
         ++self.handled;
         std::uint64_t words[2];
         std::memcpy(words, m.head().data(), sizeof words);
-        if (std::find(self.buried.begin(), self.buried.end(), m.source()) == self.buried.end() && words[1] % 3 == 0) {
+        if (std::find(dead.begin(), dead.end(), m.source()) == dead.end() && words[1] % 3 == 0) {
             try {
                 std::uint64_t const answer[2] = {words[0], 1};
                 e.send_small(m.source(), self.id, std::as_bytes(std::span(answer)));
@@ -78,6 +92,10 @@ struct player {
             },
             l);
     }
+
+private:
+    mutable std::mutex mutex;
+    std::vector<peer> graves;
 };
 
 class engine_deaths : public testing::TestWithParam<bool> {};
@@ -112,7 +130,7 @@ TEST_P(engine_deaths, two_hundred_peers_and_random_deaths)
             players[p].id = players[p].engine->add_handler(&player::on, &players[p]);
             players[p].kick = players[p].engine->add_handler(
                 [](void* c, eng::engine&, eng::incoming&) { std::exchange(static_cast<player*>(c)->errand, nullptr)(); }, &players[p]);
-            players[p].engine->on_death([](void* c, peer who) { static_cast<player*>(c)->buried.push_back(who); }, &players[p]);
+            players[p].engine->on_death(&player::on_death, &players[p]);
         }
         std::vector<bool> dead(size, false);
         struct expected {
@@ -167,7 +185,7 @@ TEST_P(engine_deaths, two_hundred_peers_and_random_deaths)
         }
         auto const over = [&] {
             for (auto const& e : all) {
-                if (!net.is_dead(e.from) && (e.t->sent != 1 || e.t->delivered != 1))
+                if (!net.is_dead(e.from) && !e.t->over())
                     return false;
             }
             for (peer p = 0; p < size; ++p) {
@@ -189,13 +207,18 @@ TEST_P(engine_deaths, two_hundred_peers_and_random_deaths)
                 require(e.t->failed == 0, "failed without a death");
         }
         for (peer p = 0; p < size; ++p) {
-            auto buried = players[p].buried;
+            auto buried = players[p].buried();
             std::sort(buried.begin(), buried.end());
             require(std::adjacent_find(buried.begin(), buried.end()) == buried.end(), "buried twice");
             require(!players[p].wrong, "wrong bytes");
             fetched += players[p].fetched;
         }
         require(fetched > 100, "something was fetched");
+        // The engines of the dead stopped in the middle; what they were fetching ends with them.
+        for (auto& p : players) {
+            p.engine.reset();
+            require(p.begun == p.fetched + p.broken, "every fetch ends");
+        }
     })), 0);
 }
 
@@ -252,17 +275,25 @@ TEST(engine_deaths_of_processes, killed_at_any_moment)
         std::vector<pid_t> children;
         for (int r = 0; r < 3; ++r) {
             children.push_back(ranks::spawn_rank(file.get(), r, [&](int) {
-                auto const e = eng::process_engine(round % 2 == 0);
+                // Before the engine, whose background thread runs handlers and completions until it ends.
                 player me;
-                me.id = e->add_handler(&player::on, &me);
-                e->on_death([](void* c, peer who) { static_cast<player*>(c)->buried.push_back(who); }, &me);
-                towline::job::membership::instance().fence();
-                board[2].fetch_add(1);
                 std::deque<tally> tallies;
                 std::deque<std::vector<std::byte>> buffers;
+                auto const e = eng::process_engine(round % 2 == 0);
+                me.id = e->add_handler(&player::on, &me);
+                e->on_death(&player::on_death, &me);
+                towline::job::membership::instance().fence();
+                board[2].fetch_add(1);
                 std::uint64_t number = 0;
                 std::vector<tally*> mine;
-                while (me.buried.empty() || number < 50) {
+                auto const end_all = [&] {
+                    auto const over = [&] { return std::all_of(mine.begin(), mine.end(), [](tally* x) { return x->over(); }); };
+                    require(e->wait(over, "completions", 30s), "completions come, death or not");
+                    mine.clear();
+                    tallies.clear();
+                    buffers.clear();
+                };
+                while (me.buried().empty() || number < 50) {
                     std::uint64_t const head[2] = {++number, number};
                     auto& t = tallies.emplace_back();
                     auto& b = buffers.emplace_back(number % 4 * 30000 + 8);
@@ -282,17 +313,11 @@ TEST(engine_deaths_of_processes, killed_at_any_moment)
                         require(t.sent == 0 && t.delivered == 0, "a send that throws calls nothing");
                     }
                     if (number % 16 == 0)
-                        require(e->wait([&] {
-                            return std::all_of(mine.begin(), mine.end(), [](tally* x) { return x->sent == 1 && x->delivered == 1; });
-                        }, "completions", 30s), "completions come, death or not");
-                    if (number % 16 == 0) {
-                        mine.clear();
-                        tallies.clear();
-                        buffers.clear();
-                    }
+                        end_all();
                 }
+                end_all();
                 require(e->drain(30s), "drain");
-                require(me.buried == std::vector<peer>{1} && !me.wrong, "one death, once");
+                require(me.buried() == std::vector<peer>{1} && !me.wrong, "one death, once");
                 // Those who live wait for each other.
                 board[3].fetch_add(1);
                 require(e->wait([&] { return board[3].load() == 2; }, "the other", 30s), "the other");
