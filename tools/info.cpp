@@ -193,7 +193,8 @@ void towline_itself(report& out)
     for (auto const& entry : transport::table()) {
         std::string const name = fmt::format("transport {}", entry.name);
         try {
-            auto const& can = entry.open()->caps();
+            auto const component = entry.open();
+            auto const& can = component->caps();
             out.used(name, "works",
                      fmt::format("{}; messages of {}{}; about {:.0f} ns", entry.summary, human_bytes(can.max_eager),
                                  can.can_map   ? ", big blocks are read in place"
