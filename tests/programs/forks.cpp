@@ -15,6 +15,8 @@
 
 namespace {
 
+bool in_child = false;
+
 towline::rma_vector<int> back(towline::rma_vector<int> numbers)
 {
     return numbers;
@@ -23,6 +25,7 @@ towline::rma_vector<int> back(towline::rma_vector<int> numbers)
 /// In a child without exec: everything is written, freed and allocated anew, and the runtime's exit handlers run.
 [[noreturn]] void scribble(towline::rma_vector<int>& lent, std::vector<int>& heap, int how)
 {
+    in_child = true;
     std::fill(lent.begin(), lent.end(), -1);
     std::fill(heap.begin(), heap.end(), -1);
     std::vector<std::vector<int>> more;
@@ -39,6 +42,13 @@ towline::rma_vector<int> back(towline::rma_vector<int> numbers)
 }
 
 } // namespace
+
+/// Asked by LeakSanitizer when a process exits. What the parent's other threads held at the fork has no owner in a child, where they do
+/// not exist; that is no leak of the parent.
+extern "C" int __lsan_is_turned_off()
+{
+    return in_child ? 1 : 0;
+}
 
 int main(int argc, char** argv)
 try {

@@ -10,7 +10,8 @@ import uuid
 
 TOWLINE = os.environ.get("TOWLINE", "build/release/bin/towline")
 PROGRAMS = os.environ.get("PROGRAMS", os.path.dirname(TOWLINE))
-SANITIZED = bool(os.environ.get("TOWLINE_SANITIZE"))
+SANITIZERS = os.environ.get("TOWLINE_SANITIZE", "")
+SANITIZED = bool(SANITIZERS)
 MARK = "TOWLINE_TEST_MARK"
 
 

@@ -1,5 +1,5 @@
 // A rank that does what its arguments say, one after the other, for the launcher's tests:
-//   join | leave | fence | say TEXT | err TEXT | sleep MS | spin | exit N | _exit N | signal NAME-NUMBER | ignore NUMBER
+//   join | leave | fence | say TEXT | err TEXT | sleep MS | spin | exit N | _exit N | signal NUMBER (die by it) | ignore NUMBER
 //   put KEY VALUE | show RANK KEY | count N | survive (print the peer_error of a fence, and go on) | daemon SECONDS
 // "@R WORD..." does the one thing on rank R only.
 
@@ -90,8 +90,10 @@ void act(std::string const& word, arguments& in, bool mine)
             std::_Exit(code);
     } else if (word == "signal") {
         int const number = in.number();
-        if (mine)
+        if (mine) {
+            signal(number, SIG_DFL);  // sanitizers turn some signals into an exit code
             raise(number);
+        }
     } else if (word == "ignore") {
         int const number = in.number();
         if (mine)
