@@ -91,9 +91,11 @@ world::world()
             std::tie(versions[i], digests[i]) = parse_card(m.get(static_cast<int>(i), card_key).value_or(""));
             strangers = strangers || versions[i] != remoting::wire::format_version || digests[i] != r.actions().digest();
         }
-        r.meet(digests, versions);
-        if (strangers)
-            m.fence();  // nobody calls before everybody knows everybody's tables
+        // With one program, calls may arrive from here on. Otherwise nobody calls before everybody knows everybody's tables.
+        if (strangers) {
+            r.meet(digests, versions);
+            m.fence();
+        }
     } catch (...) {
         if (impl_)
             impl_->r.abandon();
