@@ -17,22 +17,6 @@ constinit std::mutex start_mutex;
 
 namespace {
 
-// The pool's locks are invisible to the thread sanitizer, which would take reuse of a block by another thread for a race.
-#if defined(__SANITIZE_THREAD__)
-#define TOWLINE_HEAP_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TOWLINE_HEAP_TSAN 1
-#endif
-#endif
-void order_reuse() noexcept
-{
-#if defined(TOWLINE_HEAP_TSAN)
-    static std::atomic<int> reuse{0};
-    reuse.fetch_add(1, std::memory_order_acq_rel);
-#endif
-}
-
 void* pool_takes(std::intptr_t, std::size_t& bytes)
 {
     bytes = (bytes + extents::granule - 1) / extents::granule * extents::granule;
@@ -152,8 +136,8 @@ void core::deallocate_own(void* block) noexcept
 {
     if (static_cast<std::byte*>(block) >= segment + arena_begin) [[likely]] {
         extents::kind const what = memory.kind_at(block);
+        order_reuse();
         if (what == extents::kind::region) {
-            order_reuse();
             rml::pool_free(pool.load(std::memory_order_relaxed), block);
             return;
         }

@@ -152,6 +152,7 @@ void deallocate(void* block) noexcept
     if (heap.addresses.map(arena) != 0)
         return;
     auto* const page = reinterpret_cast<arena_page*>(heap.addresses.segment(arena) + heap.page_offset);
+    order_reuse();
     page->returns.push(heap.addresses.offset_of(block), static_cast<std::uint64_t*>(block), heap.arena);
 }
 
@@ -183,6 +184,7 @@ std::optional<address> find(void const* pointer, std::size_t size) noexcept
     address const where{all.arena_of(pointer), 0, all.offset_of(pointer)};
     if (size > all.segment_bytes() - where.offset)
         return std::nullopt;
+    order_reuse();  // it is about to go to another process
     return where;
 }
 
@@ -194,6 +196,7 @@ void* attach(address where, std::size_t size)
                                 where.offset, where.arena, all.arenas(), all.arenas() == 0 ? 0 : all.segment_bytes()));
     if (int const number = all.map(where.arena); number != 0) [[unlikely]]
         throw system_error(fmt::format("mapping the shared memory of rank {}", where.arena), number);
+    order_reuse();
     return all.segment(where.arena) + where.offset;
 }
 
