@@ -188,6 +188,10 @@ TEST(engine_fork, a_child_is_refused_and_harms_nothing)
     EXPECT_EQ(ranks::status_of(ranks::spawn([] {
         one_rank r(true);
         r.engine->send_small(1, r.id, {});
+        for (int i = 0; i < 50; ++i) {  // the background thread learns to nap, and naps when the fork comes
+            r.engine->progress();
+            std::this_thread::sleep_for(100us);
+        }
         pid_t const child = fork();
         if (child == 0) {
             int refused = 0;
