@@ -33,7 +33,7 @@ inline constexpr no_init_t no_init{};
 /// on. (After Biddiscombe et al., "Zero Copy Serialization using RMA in the HPX Distributed Task-Based Runtime", 2017.)
 ///
 /// As an argument or result of a remote call on one machine: moved and not shared, the block itself goes to the other process and no byte
-/// is copied, however big it is (below 1 KiB it travels in the message); otherwise it is lent, and copied once into the
+/// is copied, at any size; otherwise it is lent, and copied once into the
 /// receiver's memory (leave it alone until sent()). Memory comes from this process's shared arena (std::bad_alloc when that is full) and
 /// returns to the arena that it came from. Thread-safe as std::vector; copies may be used by several threads if nobody writes.
 template <class T>

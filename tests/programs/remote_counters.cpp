@@ -97,6 +97,14 @@ int main(int argc, char** argv)
         copied_once([&] { return tl::async<&look_buffer>(peer, buffer).get(); }, 9.0);
         copied_once([&] { return tl::async<&make>(peer, n).get()[n - 1]; }, 3.0);
     }
+    for (std::size_t n : {1, 7, 100, 1000}) {
+        vector v(n, 1.0);
+        void const* const block = v.data();
+        both const before = both::now(peer);
+        v = tl::async<&back>(peer, std::move(v)).get();
+        both const after = both::now(peer);
+        CHECK(v.data() == block && after.since(before, &s::bytes_handed_over) == 2 * n * sizeof(double));
+    }
     {
         tl::rma_object<table> t;
         both const before = both::now(peer);

@@ -8,9 +8,6 @@ namespace towline {
 template <class T>
 struct serializer<rma_vector<T>> {
     static constexpr bool is_range = true;
-    /// Below this many bytes a copy inside the message costs less than a block that changes hands.
-    static constexpr std::size_t give_from = 1024;
-
     static void save(archive_writer& w, rma_vector<T> const& v)
     {
         std::size_t const bytes = v.size() * sizeof(T);
@@ -22,7 +19,7 @@ struct serializer<rma_vector<T>> {
     static void save(archive_writer& w, rma_vector<T>&& v)
     {
         std::size_t const bytes = v.size() * sizeof(T);
-        if (bytes < give_from || w.index_only() || !v.storage_.sole())
+        if (bytes == 0 || w.index_only() || !v.storage_.sole())
             return save(w, std::as_const(v));
         w.add_range(v.size(), {.kind = chunk_kind::rma_given, .data = v.data(), .size = bytes});
         static_cast<void>(v.storage_.release());
