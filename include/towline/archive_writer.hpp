@@ -51,9 +51,9 @@ public:
     // For serializers:
 
     /// A block that the reader fetches with archive_reader::next_chunk; nothing goes into the index.
-    void add_chunk(chunk block);
+    void add_chunk(chunk const& block);
     /// A contiguous range of count elements that is a chunk whatever its size; readable as every contiguous range is.
-    void add_range(std::uint64_t count, chunk block);
+    void add_range(std::uint64_t count, chunk const& block);
     /// True while a key or a value that is looked into is written: ranges must not become chunks.
     [[nodiscard]] bool index_only() const noexcept { return index_only_; }
 

@@ -43,7 +43,7 @@ detail::out_cursor archive_writer::grow(detail::out_cursor c, std::size_t n)
     return {begin_ + used};
 }
 
-void archive_writer::add_chunk(chunk block)
+void archive_writer::add_chunk(chunk const& block)
 {
     if (sealed_) {
         throw usage_error("archive_writer: index() was called, nothing can be written after it");
@@ -52,14 +52,15 @@ void archive_writer::add_chunk(chunk block)
         throw usage_error("archive_writer: a key, or a value whose content its loader looks into, cannot hold a block that travels as a "
                           "chunk (rma_vector): use std::vector there");
     }
-    block.viewed |= viewed_;
     if (chunk_count_ < few_chunks_.size()) {
         few_chunks_[chunk_count_] = block;
+        few_chunks_[chunk_count_].viewed |= viewed_;
     } else {
         if (chunk_count_ == few_chunks_.size()) {
             many_chunks_.assign(few_chunks_.begin(), few_chunks_.end());
         }
         many_chunks_.push_back(block);
+        many_chunks_.back().viewed |= viewed_;
     }
     ++chunk_count_;
     chunk_bytes_ += block.size;
@@ -74,7 +75,7 @@ detail::out_cursor archive_writer::put_chunk(detail::out_cursor c, std::uint64_t
     return c;
 }
 
-void archive_writer::add_range(std::uint64_t count, chunk block)
+void archive_writer::add_range(std::uint64_t count, chunk const& block)
 {
     add_chunk(block);
     detail::out_cursor c = ensure(cursor(), detail::max_count_size);

@@ -58,16 +58,16 @@ public:
         add(o.head.data(), o.head.size());
         for (auto const& b : plan.blocks)
             add(b.inside, b.inside_size);
-        if (together_)
-            parts_.push_back({few_, total_});
     }
     encoding(encoding const&) = delete;
     encoding& operator=(encoding const&) = delete;
 
     [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
+    [[nodiscard]] bool together() const noexcept { return together_; }
+    [[nodiscard]] std::span<std::byte const> whole() const noexcept { return {few_, total_}; }  ///< if together
     [[nodiscard]] std::span<std::span<std::byte const> const> parts() const noexcept { return parts_; }
 
-    /// The whole in one or two pieces, for a transport that takes two. `scratch` has room for it.
+    /// Parts as one or two pieces, for a transport that takes two. `scratch` has room for it.
     [[nodiscard]] std::pair<std::span<std::byte const>, std::span<std::byte const>> in_two(std::vector<std::byte>& scratch) const
     {
         std::size_t last = parts_.size();
@@ -178,7 +178,12 @@ void engine::impl::send(outgoing const& o)
     } guard{*this, id, o.to, wants};
     encoding const message(o, plan, id << wire::flag_bits | wants);
     bool taken = false;
-    if (message.total() <= p.max_eager) {
+    std::span<std::byte const> const whole = message.whole();
+    if (message.together() && message.total() <= p.max_eager) {
+        taken = post(o.to, p, wire::message, whole, {}, manner);
+    } else if (message.together()) {
+        taken = post_stream(o.to, p, {&whole, 1}, message.total(), manner);
+    } else if (message.total() <= p.max_eager) {
         std::vector<std::byte> scratch;
         auto const [head, body] = message.in_two(scratch);
         taken = post(o.to, p, wire::message, head, body, manner);

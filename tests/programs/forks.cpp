@@ -25,7 +25,6 @@ towline::rma_vector<int> back(towline::rma_vector<int> numbers)
 /// In a child without exec: everything is written, freed and allocated anew, and the runtime's exit handlers run.
 [[noreturn]] void scribble(towline::rma_vector<int>& lent, std::vector<int>& heap, int how)
 {
-    in_child = true;
     std::fill(lent.begin(), lent.end(), -1);
     std::fill(heap.begin(), heap.end(), -1);
     std::vector<std::vector<int>> more;
@@ -65,6 +64,7 @@ try {
             if (child < 0)
                 throw std::runtime_error("fork");
             if (child == 0) {
+                in_child = true;
                 if (how == 3) {
                     execlp("sh", "sh", "-c", "exit 0", nullptr);
                     _exit(9);
