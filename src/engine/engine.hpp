@@ -208,7 +208,7 @@ public:
     template <class Ready>
     bool spin(Ready&& ready, char const* what)
     {
-        return wait(std::forward<Ready>(ready), what, spin_only);
+        return wait(std::forward<Ready>(ready), what, only_spin);
     }
     /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
     void notify() noexcept;
@@ -231,7 +231,7 @@ public:
 
 private:
     friend class incoming;
-    static constexpr std::chrono::nanoseconds spin_only = std::chrono::nanoseconds::min();
+    static constexpr std::chrono::nanoseconds only_spin = std::chrono::nanoseconds::min();
     bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
     std::unique_ptr<impl> impl_;
 };

@@ -141,7 +141,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
     std::uint32_t const spins = config.oversubscribed ? thresholds::spins_oversubscribed : thresholds::spins;
     std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
-    bool const spin_only = timeout == engine::spin_only;
+    bool const spin_only = timeout == engine::only_spin;
     bool const timed = timeout != std::chrono::nanoseconds::max() && !spin_only;
     std::int64_t const end = timed ? base::monotonic_ns() + std::max<std::int64_t>(timeout.count(), 0) : 0;
 
