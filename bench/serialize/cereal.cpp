@@ -62,16 +62,7 @@ template <class M, class Sum> void add_message(offers& all, std::string const& n
     auto const bytes = std::make_shared<std::string>(out->data(), size);
     std::uint64_t const expected = sum(m);
     add(all, name, "serialize", "cereal", size, size, [&m, out] { return write(*out, m); });
-    auto const reused = std::make_shared<M>();
-    add(all, name, "decode_reused", "cereal", size, expected, [=] {
-        read(*bytes, *reused);
-        return sum(*reused);
-    });
-    add(all, name, "decode_fresh", "cereal", size, expected, [=] {
-        M fresh;
-        read(*bytes, fresh);
-        return sum(fresh);
-    });
+    add_decoders<M>(all, name, "cereal", size, expected, [bytes](M& into) { read(*bytes, into); }, sum);
 }
 
 } // namespace

@@ -82,16 +82,8 @@ template <class M, class Sum> void add_message(offers& all, std::string const& n
         msgpack::pack(*out, *m);
         return out->size();
     });
-    auto const reused = std::make_shared<message>();
-    add(all, name, "decode_reused", "msgpack", size, expected, [=] {
-        msgpack::unpack(bytes->data(), bytes->size()).get().convert(*reused);
-        return sum(*reused);
-    });
-    add(all, name, "decode_fresh", "msgpack", size, expected, [=] {
-        message fresh;
-        msgpack::unpack(bytes->data(), bytes->size()).get().convert(fresh);
-        return sum(fresh);
-    });
+    auto const read = [bytes](message& into) { msgpack::unpack(bytes->data(), bytes->size()).get().convert(into); };
+    add_decoders<message>(all, name, "msgpack", size, expected, read, sum);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,22 @@ inline void add(offers& all, std::string const& message, std::string const& colu
         s.batch(20, [&] { wrong |= operation() ^ expected; });
         s.check(wrong == 0, "the fields read are not those that were written");
     }});
+}
+
+/// Offers both ways of decoding: into an object that was decoded into before, and into a new one. `read` fills an M.
+template <class M, class Read, class Sum>
+void add_decoders(offers& all, std::string const& message, std::string const& subject, std::uint64_t size, std::uint64_t expected, Read read, Sum sum)
+{
+    auto const reused = std::make_shared<M>();
+    add(all, message, "decode_reused", subject, size, expected, [=] {
+        read(*reused);
+        return sum(*reused);
+    });
+    add(all, message, "decode_fresh", subject, size, expected, [=] {
+        M fresh;
+        read(fresh);
+        return sum(fresh);
+    });
 }
 
 void register_towline(offers&, messages::message_a const&, messages::message_b const&);

@@ -110,7 +110,7 @@ world::world(int&, char**&) : world() {}
 world::~world()
 {
     if (::getpid() != impl_->owner) {
-        // A forked child: the world is its parent's, with threads that only the parent has.
+        // A forked child: the world is its parent's, with threads that only the parent has. Kept, so that it is no leak.
         [[maybe_unused]] static impl* kept = nullptr;
         kept = impl_.release();
         return;
