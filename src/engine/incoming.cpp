@@ -2,6 +2,8 @@
 
 #include "engine/impl.hpp"
 
+#include "base/copy.hpp"
+
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
@@ -162,7 +164,7 @@ void incoming::fetch(std::size_t i, void* destination)
         if (b.size == 0)
             return;
         if (b.in_reach()) {
-            std::memcpy(destination, b.data, b.size);
+            base::copy_block(destination, b.data, b.size);
             return engine::impl::count_block(*owner_->impl_, b, true);
         }
     }

@@ -1,5 +1,7 @@
 #include "engine/plan.hpp"
 
+#include "base/copy.hpp"
+
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
@@ -71,7 +73,7 @@ bool message_plan::stage(planned& to, block const& b)
     void* const copy = heap::try_allocate(b.size);
     if (copy == nullptr)
         return false;
-    std::memcpy(copy, b.data, b.size);
+    base::copy_block(copy, b.data, b.size);
     if (hand_over(to, copy, b.size, wire::how::staged))
         return true;
     heap::deallocate(copy);
@@ -108,7 +110,7 @@ bool message_plan::attach(planned& to, block const& b)
 void message_plan::capture(planned& to, block const& b)
 {
     to.owned = heap::allocate(b.size);  // throws std::bad_alloc
-    std::memcpy(to.owned, b.data, b.size);
+    base::copy_block(to.owned, b.data, b.size);
 }
 
 void message_plan::from_afar(planned& to, block const& b, peer_state& p)

@@ -7,6 +7,7 @@
 #include "remote/message.hpp"
 #include "remote/requests.hpp"
 
+#include "base/copy.hpp"
 #include "base/log.hpp"
 #include "heap/heap.hpp"
 
@@ -66,7 +67,7 @@ public:
     [[nodiscard]] std::uint64_t size(std::size_t i) const override { return blocks_[i].size; }
     [[nodiscard]] void const* view(std::size_t i) override { return blocks_[i].data; }
     [[nodiscard]] void* take(std::size_t) override { return nullptr; }
-    void fetch(std::size_t i, void* to) override { std::memcpy(to, blocks_[i].data, blocks_[i].size); }
+    void fetch(std::size_t i, void* to) override { base::copy_block(to, blocks_[i].data, blocks_[i].size); }
 
 private:
     std::span<engine::block const> blocks_;
@@ -285,7 +286,7 @@ public:
                     // Read by many from one place that all can see: one copy here instead of one for every branch.
                     auto* const copy = new heap_block(c.size);
                     copy->next = std::exchange(held_, copy);
-                    std::memcpy(copy->data, c.data, c.size);
+                    base::copy_block(copy->data, c.data, c.size);
                     data = copy->data;
                 } else
                     lent = true;
