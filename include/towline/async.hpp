@@ -7,7 +7,8 @@
 //
 // Any function, static member function or lambda without captures that is known at compile time; overloads are chosen by a cast.
 // Arguments convert to the parameters' types. Small values are copied. Of big contiguous data (8 KiB and more; less travels in the message)
-//   - an lvalue is copied before async returns, so that the caller may change it at once; into the callee's object it is copied again;
+//   - an lvalue is copied before async returns, so that the caller may change it at once; a std::vector of the callee then owns the copy
+//     (under towline run, where the program has no malloc or operator new of its own), into any other object it is copied again;
 //   - an rvalue is kept until it was sent, and read once from where it is; a moved rma_vector changes owner instead;
 //   - an rma_vector or serialize_buffer that others share, and borrow(x), is read once from where it is: leave it alone until sent().
 // A parameter std::span<T const> or std::string_view looks into the message while the function runs.

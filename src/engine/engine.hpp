@@ -8,8 +8,8 @@
 //   handed over         given heap blocks where the transport maps                               (not copied)
 //   mapped              lent ranges that lie in an arena; the receiver reads them where they are    (by fetch: copied once; by view: not)
 //   attached            lent plain memory that the receiver copies out: process_vm_readv, if the probe passed   (copied once)
-//   staged              plain memory that the receiver looks at in place: copied into an arena block that is then given (copied once);
-//                       the same where nothing else works and the receiver copies out            (copied twice)
+//   staged              what may change at once, and plain memory that the receiver looks at in place: copied into an arena block that
+//                       is then given (by view or take: copied once; by fetch: copied twice); and where nothing else works
 //   got / fragments     transports that do not map: component::get, else eager-sized fragments   (wire)
 //
 // Threads: everything may be called from any thread unless said. Handlers run one at a time, in order per peer, on whichever thread polls,

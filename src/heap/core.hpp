@@ -3,6 +3,7 @@
 // before the first constructor and after the last destructor.
 
 #include "heap/extents.hpp"
+#include "heap/foreign.hpp"
 #include "heap/returns.hpp"
 #include "heap/window.hpp"
 
@@ -53,6 +54,7 @@ struct core {
     std::atomic<bool> complained{false};
     window addresses;
     extents memory;
+    foreign_blocks foreign;
 
     /// Blocks of at least this come as extents of their own; smaller ones from the pool.
     static constexpr std::size_t big = std::size_t{32} << 10;

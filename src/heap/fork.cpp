@@ -1,7 +1,8 @@
 // fork() without exec. Shared mappings stay shared in a child, so it could write into its parent's memory, and would see its parent's later
 // writes. So the child replaces its own arena, at the same addresses, by a private copy of what was in use, before fork returns in the
 // parent: a private view of the file (which never shows a torn page, not even to the stack that we may stand on) whose pages are then
-// copied by the kernel one by one. Peers' segments become private views, copied as far as the child writes.
+// copied by the kernel one by one. Peers' segments become private views, copied where blocks were noted as this process's own, and as far as
+// the child writes.
 
 #include "heap/core.hpp"
 
@@ -94,6 +95,21 @@ void touch(std::byte* begin, std::size_t bytes) noexcept
     }
 }
 
+/// Copies a block of a peer's segment that belongs to this process, and would change when the parent writes or releases it.
+void copy_foreign(std::byte* block, std::size_t bytes) noexcept
+{
+    window const& all = the_core.addresses;
+    auto* const begin = block - all.offset_of(block) % page_bytes;
+    std::size_t const length = (static_cast<std::size_t>(block - begin) + bytes + page_bytes - 1) / page_bytes * page_bytes;
+    if (madvise(begin, length, MADV_POPULATE_WRITE) == 0)
+        return;
+    // The view of the segment may be one that cannot be written (window::make_private), or the kernel too old.
+    auto const offset = static_cast<off_t>(all.file_offset(all.arena_of(begin)) + all.offset_of(begin));
+    if (mmap(begin, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, all.descriptor(), offset) == MAP_FAILED)
+        give_up("mmap of a block in a peer's memory");
+    touch(begin, length);
+}
+
 /// Makes [begin, begin + bytes) of the own segment, seen through a private view, independent of the file: pages that exist are copied,
 /// long holes become anonymous memory (which reads as zeros, too, and does not fill the file).
 void detach(std::byte* begin, std::size_t bytes) noexcept
@@ -153,6 +169,7 @@ void take_snapshot() noexcept
         end = next + bytes;
     });
     detach(begin, static_cast<std::size_t>(end - begin));
+    heap.foreign.for_each(copy_foreign);
 }
 
 bool in_use() noexcept
@@ -167,11 +184,13 @@ void before() noexcept
         return;
     the_core.addresses.lock();
     the_core.memory.lock();
+    the_core.foreign.lock();
     line.make();
 }
 
 void let_go() noexcept
 {
+    the_core.foreign.unlock();
     the_core.memory.unlock();
     the_core.addresses.unlock();
 }

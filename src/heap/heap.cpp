@@ -152,20 +152,31 @@ void deallocate(void* block) noexcept
     if (heap.addresses.map(arena) != 0)
         return;
     auto* const page = reinterpret_cast<arena_page*>(heap.addresses.segment(arena) + heap.page_offset);
+    heap.foreign.remove(block);
     order_reuse();
     page->returns.push(heap.addresses.offset_of(block), static_cast<std::uint64_t*>(block), heap.arena);
 }
 
+void note_owned(void const* block, std::size_t size) noexcept
+{
+    if (contains(block) && the_core.addresses.arena_of(block) != the_core.arena)
+        the_core.foreign.add(block, size);
+}
+
 std::size_t usable_size(void const* block) noexcept
 {
-    return block != nullptr && contains(block) && the_core.addresses.arena_of(block) == the_core.arena ? the_core.usable(block) : 0;
+    if (block == nullptr || !contains(block))
+        return 0;
+    return the_core.addresses.arena_of(block) == the_core.arena ? the_core.usable(block) : the_core.foreign.bytes_of(block);
 }
 
 bool try_resize(void* block, std::size_t size) noexcept
 {
+    core& heap = the_core;
     if (usable_size(block) == 0)
         return false;
-    core& heap = the_core;
+    if (heap.addresses.arena_of(block) != heap.arena)
+        return size <= usable_size(block);
     if (heap.memory.kind_at(block) == extents::kind::block && !forked())
         return size >= core::big && heap.memory.resize(block, size);
     return size <= heap.usable(block);

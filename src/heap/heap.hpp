@@ -29,6 +29,9 @@ struct address {
 };
 static_assert(sizeof(address) == 16);
 
+/// Every block begins at a multiple of this.
+inline constexpr std::size_t block_alignment = 64;
+
 /// `size` bytes, aligned to `alignment` (a power of two; at least 64 is given; beyond 2 MiB it holds in this process only), from this
 /// process's arena. Pages come from a warm pool where possible; their content is undefined. Joins the job if that has not happened.
 /// Throws std::bad_alloc (what() says more) when the arena is full, and what membership::instance and the mapping of the heap throw.
@@ -41,7 +44,16 @@ static_assert(sizeof(address) == 16);
 /// A block of a dead peer's arena is forgotten. Null is allowed.
 void deallocate(void* block) noexcept;
 
-/// Bytes that the block at `block` can hold (at least what was asked for); own arena only (0 for a peer's).
+/// True if free and the global operator delete release blocks of the heap, too, whichever arena they lie in: the preload allocator serves this
+/// process, and nobody else has replaced free or the operators. Then whatever releases by them may own a block. Looked up once; false in a
+/// forked child.
+[[nodiscard]] bool delete_releases() noexcept;
+
+/// Says that a block of `size` bytes now belongs to what will release it by free or delete. If it lies in a peer's arena its size is
+/// remembered until then, and a child that is forked meanwhile gets a copy of it, as of other memory.
+void note_owned(void const* block, std::size_t size) noexcept;
+
+/// Bytes that the block at `block` can hold (at least what was asked for); of a peer's arena 0, unless note_owned said how many.
 [[nodiscard]] std::size_t usable_size(void const* block) noexcept;
 /// Makes a block of the own arena `size` bytes long where it is, if that is possible; its content stays. Contents of new bytes are
 /// undefined.
@@ -77,7 +89,8 @@ struct statistics {
 
 // After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it
 // writes stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. Such a fork
-// copies what is in use of the arena (about a second per GiB); posix_spawn, vfork, system and popen copy nothing. Blocks that peers handed
-// over lie in the peers' arenas: a child sees later changes of those by its parent, until it writes to them itself.
+// copies what is in use of the arena, and noted blocks of others (about a second per GiB); posix_spawn, vfork, system and popen copy nothing.
+// Other blocks that peers handed over lie in the peers' arenas: a child sees later changes of those by its parent, until it writes to them
+// itself.
 
 } // namespace towline::heap

@@ -110,7 +110,7 @@ void* from_arena(std::size_t size, std::size_t alignment, bool& clean) noexcept
     if (fresh == nullptr)
         return nullptr;
     std::size_t had = heap::usable_size(block);
-    if (had == 0)  // a peer's, handed over: only its owner knows its size, but all of the segment can be read
+    if (had == 0)  // a peer's, handed over and not noted: only its owner knows its size, but all of the segment can be read
         had = heap::the_core.addresses.segment_bytes() - heap::the_core.addresses.offset_of(block);
     std::memcpy(fresh, block, std::min(had, size));
     release_ours(block);
@@ -132,6 +132,12 @@ std::size_t page_size() noexcept
 } // namespace
 
 extern "C" {
+
+/// For heap::delete_releases: the presence of this function says who is in charge, its value whether it is.
+[[gnu::visibility("default")]] bool towline_malloc_serves() noexcept
+{
+    return threshold != ~std::size_t{0};
+}
 
 [[gnu::visibility("default")]] void* malloc(std::size_t size) noexcept
 {

@@ -1,7 +1,11 @@
 #include "remote/message.hpp"
 
+#include "heap/heap.hpp"
+
 #include <towline/remote_error.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
@@ -33,6 +37,20 @@ void throw_packing_mismatch()
 } // namespace detail
 
 namespace remoting {
+
+void* message_source::take_for_delete(std::size_t i, std::size_t alignment)
+{
+    if (!may_take_ || !heap::delete_releases())
+        return nullptr;
+    // What is given or staged begins where a block of the heap begins, unless the sender lies: then deallocate will say so.
+    void const* const block = message_->view(first_ + i);
+    if (!heap::contains(block) || reinterpret_cast<std::uintptr_t>(block) % std::max(alignment, heap::block_alignment) != 0)
+        return nullptr;
+    void* const taken = message_->take(first_ + i);
+    if (taken != nullptr)
+        heap::note_owned(taken, size(i));
+    return taken;
+}
 
 bool blocks_in_reach(engine::incoming& m)
 {

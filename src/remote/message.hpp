@@ -19,6 +19,7 @@ public:
     [[nodiscard]] std::uint64_t size(std::size_t i) const override { return message_->block_size(first_ + i); }
     [[nodiscard]] void const* view(std::size_t i) override { return message_->view(first_ + i); }
     [[nodiscard]] void* take(std::size_t i) override { return may_take_ ? message_->take(first_ + i) : nullptr; }
+    [[nodiscard]] void* take_for_delete(std::size_t i, std::size_t alignment) override;
     void fetch(std::size_t i, void* destination) override { message_->fetch(first_ + i, destination); }
 
 private:

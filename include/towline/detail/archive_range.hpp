@@ -150,6 +150,12 @@ private:
         if (n > v.capacity()) {
             r.charge(n, sizeof(E), typeid(vector));
         }
+        if constexpr (adopts<E, A>) {
+            if (void* const block = n > 0 ? r.source().take_for_delete(i, alignof(E)) : nullptr) {
+                adopt_elements(v, block, n);
+                return c;
+            }
+        }
         resize_for_overwrite(v, n);
         if (n > 0) {
             r.source().fetch(i, v.data());

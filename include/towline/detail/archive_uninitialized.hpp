@@ -1,5 +1,6 @@
 #pragma once
-// Making room in a vector for elements that are about to be overwritten.
+// Making room in a vector for elements that are about to be overwritten, or letting it own memory in which they lie already. libstdc++ lets
+// a derived class name the three pointers of a vector; elsewhere elements are written twice, and never adopted.
 
 #include <cstddef>
 #include <memory>
@@ -8,25 +9,52 @@
 
 namespace towline::detail {
 
+#ifdef __GLIBCXX__
+template <class E> struct opened_vector : std::vector<E> {
+    static auto& pointers(std::vector<E>& v)
+    {
+        using impl = decltype(opened_vector::_M_impl);
+        impl std::vector<E>::*const all = &opened_vector::_M_impl;
+        return v.*all;
+    }
+};
+template <class E, class A>
+inline constexpr bool opens = std::is_same_v<A, std::allocator<E>> && std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E>;
+#else
+template <class E, class A> inline constexpr bool opens = false;
+#endif
+
+/// A vector of this type can own memory that it did not allocate. Its allocator is stateless, and releases by the global operator delete. The
+/// vectors of _GLIBCXX_DEBUG know more of themselves than the three pointers.
+#ifdef _GLIBCXX_DEBUG
+template <class E, class A> inline constexpr bool adopts = false;
+#else
+template <class E, class A> inline constexpr bool adopts = opens<E, A>;
+#endif
+
+/// v owns n elements at `block`, which the global operator delete may release; what it had is released.
+template <class E, class A>
+    requires adopts<E, A>
+void adopt_elements(std::vector<E, A>& v, void* block, std::size_t n) noexcept
+{
+    std::vector<E, A>().swap(v);
+    auto& p = opened_vector<E>::pointers(v);
+    p._M_start = static_cast<E*>(block);
+    p._M_finish = p._M_end_of_storage = p._M_start + n;
+}
+
 /// v.size() becomes n; the elements hold anything. resize() would write each of them first: a second pass over memory, and for a big block
-/// the one that takes the page faults. libstdc++ lets a derived class name its three pointers; elsewhere this is resize().
+/// the one that takes the page faults.
 template <class E, class A> [[gnu::always_inline]] inline void resize_for_overwrite(std::vector<E, A>& v, std::size_t n)
 {
 #ifdef __GLIBCXX__
-    if constexpr (std::is_same_v<A, std::allocator<E>> && std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E>) {
-        struct opened : std::vector<E, A> {
-            static void set_size(std::vector<E, A>& v, std::size_t size)
-            {
-                using impl = decltype(opened::_M_impl);
-                impl std::vector<E, A>::*const pointers = &opened::_M_impl;
-                (v.*pointers)._M_finish = (v.*pointers)._M_start + size;
-            }
-        };
+    if constexpr (opens<E, A>) {
         if (n > v.capacity()) {
             v.clear();
             v.reserve(n);
         }
-        opened::set_size(v, n);
+        auto& p = opened_vector<E>::pointers(v);
+        p._M_finish = p._M_start + n;
         return;
     }
 #endif
