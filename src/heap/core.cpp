@@ -9,6 +9,7 @@
 #include <mutex>
 #include <pthread.h>
 #include <tbb/scalable_allocator.h>
+#include <unistd.h>
 
 namespace towline::heap {
 
@@ -28,6 +29,14 @@ int pool_gives(std::intptr_t, void* begin, std::size_t)
     if (the_core.now.load(std::memory_order_relaxed) == core::phase::forked)
         return 0;  // the pool empties its caches when a process exits
     return the_core.memory.release(begin, extents::kind::region) ? 0 : 1;
+}
+
+/// Bytes of the largest cache that a core has to itself. What is twice as big pushes everything out of it.
+std::size_t cache_of_a_core() noexcept
+{
+    constexpr std::size_t usual = std::size_t{1} << 20;
+    long const bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? std::clamp(static_cast<std::size_t>(bytes), usual / 4, 4 * usual) : usual;
 }
 
 /// The key that pthread_key_create gives next.
@@ -65,7 +74,7 @@ int core::start(job::membership const& who, std::size_t keep, char const** faile
     page = reinterpret_cast<arena_page*>(segment + page_offset);
     arena_begin = (page_offset + sizeof(arena_page) + extents::granule - 1) / extents::granule * extents::granule;
     *failed = "memory for the bookkeeping of the shared heap";
-    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, keep))
+    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, keep, std::min(2 * cache_of_a_core(), keep / 8)))
         return ENOMEM;
     now.store(phase::ready, std::memory_order_release);
     return 0;
@@ -132,7 +141,7 @@ void* core::allocate_small(std::size_t size, std::size_t alignment) noexcept
     return block;
 }
 
-void core::deallocate_own(void* block) noexcept
+void core::deallocate_own(void* block, bool by_peer) noexcept
 {
     if (static_cast<std::byte*>(block) >= segment + arena_begin) [[likely]] {
         extents::kind const what = memory.kind_at(block);
@@ -141,7 +150,7 @@ void core::deallocate_own(void* block) noexcept
             rml::pool_free(pool.load(std::memory_order_relaxed), block);
             return;
         }
-        if (what == extents::kind::block && memory.release(block, what))
+        if (what == extents::kind::block && memory.release(block, what, by_peer))
             return;
     }
     if (!complained.exchange(true))
@@ -169,7 +178,7 @@ void core::empty_return_box() noexcept
         corrupt = true;
         return nullptr;
     };
-    returned.fetch_add(page->returns.take(link_of, [&](std::uint64_t offset) { deallocate_own(segment + offset); }),
+    returned.fetch_add(page->returns.take(link_of, [&](std::uint64_t offset) { deallocate_own(segment + offset, true); }),
                        std::memory_order_relaxed);
     if (corrupt && !complained.exchange(true))
         base::log(base::log_level::error, "a peer gave back something that is not a block of this heap; what else it returned may be lost");

@@ -63,7 +63,7 @@ struct core {
     int start(job::membership const& who, std::size_t keep, char const** failed) noexcept;
 
     void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
-    void deallocate_own(void* block) noexcept;
+    void deallocate_own(void* block, bool by_peer = false) noexcept;
     void empty_return_box() noexcept;
     /// In a forked child: this thread's caches in the pool are no more. The pool would empty them when the child exits, and wait for locks
     /// that other threads of the parent held.

@@ -31,7 +31,7 @@ void extents::stop() noexcept
     count_ = 0;
 }
 
-bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep) noexcept
+bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep, std::size_t cool) noexcept
 {
     auto const count = static_cast<std::uint32_t>(std::min(bytes, max_bytes - granule) / granule);
     void* table = mmap(nullptr, count * sizeof(entry), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -40,6 +40,7 @@ bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep) noexc
     begin_ = begin;
     count_ = count;
     keep_ = static_cast<std::uint32_t>(std::min(keep, bytes) / granule);
+    cool_ = std::min(static_cast<std::uint32_t>(cool / granule), keep_ / 2);
     table_ = static_cast<entry*>(table);
     insert(0, count, false);
     return true;
@@ -205,9 +206,34 @@ bool extents::unpark_all() noexcept
     return any;
 }
 
+// Cooling. As parked blocks; under the lock.
+
+void extents::let_cool(std::uint32_t at, std::uint32_t size) noexcept
+{
+    while (cooling_blocks_ == places || cooling_granules_ + size > cool_)
+        take_coolest();
+    cooling_[(coolest_ + cooling_blocks_) % places] = {at, size};
+    ++cooling_blocks_;
+    cooling_granules_ += size;
+}
+
+/// The coolest is free from now on, like any block that was released.
+void extents::take_coolest() noexcept
+{
+    extent const e = cooling_[coolest_];
+    coolest_ = (coolest_ + 1) % places;
+    --cooling_blocks_;
+    cooling_granules_ -= e.size;
+    if (park(e.at, e.size))
+        return;
+    used_ -= e.size;
+    insert_joined(e.at, e.size, true);
+}
+
+/// Granules, parked and cooling. Under the lock.
 std::uint32_t extents::parked() const noexcept
 {
-    std::uint32_t sum = 0;
+    std::uint32_t sum = cooling_granules_;
     for (auto const& slot : parked_)
         sum += static_cast<std::uint32_t>(slot.load(std::memory_order_relaxed));
     return sum;
@@ -266,6 +292,9 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
     bool clean = false;
     std::uint32_t at = carve(size, static_cast<std::uint32_t>(align), what, clean);
     if (at == nil) {
+        while (cooling_blocks_ > 0)
+            take_coolest();
+        unpark_all();
         join_all();
         at = carve(static_cast<std::uint32_t>(granules), static_cast<std::uint32_t>(align), what, clean);
         if (at == nil)
@@ -278,7 +307,7 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
     return {begin_ + std::size_t{at} * granule, clean};
 }
 
-bool extents::release(void* begin, kind what) noexcept
+bool extents::release(void* begin, kind what, bool by_peer) noexcept
 {
     std::uint32_t const at = index(begin);
     std::uint32_t word = table_[at].word();
@@ -288,14 +317,19 @@ bool extents::release(void* begin, kind what) noexcept
     // Of two who release the same block, one wins.
     if (!table_[at].head.compare_exchange_strong(word, word_for(size, kind::none, false), std::memory_order_relaxed))
         return false;
-    if (what == kind::block && park(at, size))
+    bool const cools = what == kind::block && by_peer && size <= cool_;
+    if (what == kind::block && !cools && park(at, size))
         return true;
     std::unique_lock guard(mutex_);
     if (what == kind::region)
         for (std::uint32_t i = at + 1; i < at + size; ++i)
             table_[i].head.store(0, std::memory_order_relaxed);
-    used_ -= size;
-    insert_joined(at, size, true);
+    if (cools) {
+        let_cool(at, size);
+    } else {
+        used_ -= size;
+        insert_joined(at, size, true);
+    }
     if (warm_ + parked() > keep_) {
         guard.unlock();
         trim();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <map>
 #include <random>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
@@ -19,7 +20,7 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t granule = extents::granule;
 
 struct arena {
-    explicit arena(std::size_t bytes, std::size_t keep = ~std::size_t{0}) : size(bytes)
+    explicit arena(std::size_t bytes, std::size_t keep = ~std::size_t{0}, std::size_t cool = mib) : size(bytes)
     {
         fd = memfd_create("arena", MFD_CLOEXEC);
         EXPECT_EQ(ftruncate(fd, static_cast<off_t>(bytes)), 0);
@@ -27,7 +28,7 @@ struct arena {
         auto const address = (reinterpret_cast<std::uintptr_t>(reserved) + granule - 1) / granule * granule;
         begin =
             static_cast<std::byte*>(mmap(reinterpret_cast<void*>(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0));
-        EXPECT_TRUE(memory.start(begin, bytes, keep));
+        EXPECT_TRUE(memory.start(begin, bytes, keep, cool));
     }
     ~arena()
     {
@@ -219,7 +220,7 @@ TEST(extents, holds_its_invariants_under_random_use)
                         *begin = *end = it->second.mark;
                     }
                 } else {
-                    ASSERT_TRUE(a.memory.release(it->first, it->second.what));
+                    ASSERT_TRUE(a.memory.release(it->first, it->second.what, random() % 2 == 0));
                     live.erase(it);
                 }
             }
@@ -237,6 +238,50 @@ TEST(extents, holds_its_invariants_under_random_use)
         EXPECT_EQ(a.memory.in_use(), 0u);
         EXPECT_EQ(a.memory.allocate(a.size, 64, kind::block).begin, a.begin);
     }
+}
+
+TEST(extents, what_a_peer_had_is_used_again_when_it_is_cool)
+{
+    arena a(64 * mib, 32 * mib, 2 * mib);
+    constexpr std::size_t size = 256 << 10;
+    constexpr std::size_t places = 2 * mib / size;
+    auto const take = [&] { return a.memory.allocate(size, 64, kind::block); };
+    std::vector<void*> order;
+    for (std::size_t i = 0; i <= places; ++i) {
+        auto const fresh = take();
+        EXPECT_TRUE(fresh.clean);
+        EXPECT_TRUE(a.memory.release(fresh.begin, kind::block, true));
+        EXPECT_FALSE(a.memory.release(fresh.begin, kind::block, true));
+        EXPECT_EQ(a.memory.in_use(), 0u);
+        order.push_back(fresh.begin);
+    }
+    EXPECT_EQ(std::set<void*>(order.begin(), order.end()).size(), places + 1);
+    EXPECT_EQ(a.memory.warm(), (places + 1) * size);
+    EXPECT_SOUND(a);
+    // From now on the one that waited longest, and no new memory.
+    for (std::size_t i = 0; i < 4 * places; ++i) {
+        auto const again = take();
+        EXPECT_FALSE(again.clean);
+        EXPECT_EQ(again.begin, order[i % (places + 1)]);
+        EXPECT_TRUE(a.memory.release(again.begin, kind::block, true));
+    }
+    // What this process freed itself is in its own caches, and comes first.
+    auto const own = take();
+    EXPECT_TRUE(a.memory.release(own.begin, kind::block));
+    EXPECT_EQ(take().begin, own.begin);
+    EXPECT_TRUE(a.memory.release(own.begin, kind::block));
+    // Blocks that are too big do not wait; others of other sizes push those out that wait.
+    void* const big = a.memory.allocate(3 * mib, 64, kind::block).begin;
+    EXPECT_TRUE(a.memory.release(big, kind::block, true));
+    EXPECT_EQ(a.memory.allocate(3 * mib, 64, kind::block).begin, big);
+    EXPECT_TRUE(a.memory.release(big, kind::block, true));
+    void* const middle = a.memory.allocate(2 * mib, 64, kind::block).begin;
+    EXPECT_TRUE(a.memory.release(middle, kind::block, true));
+    EXPECT_SOUND(a);
+    EXPECT_EQ(a.memory.in_use(), 0u);
+    // And all of it is there when nothing else is.
+    EXPECT_EQ(a.memory.allocate(a.size, 64, kind::block).begin, a.begin);
+    EXPECT_SOUND(a);
 }
 
 TEST(extents, serves_threads)
@@ -257,7 +302,7 @@ TEST(extents, serves_threads)
                 if (mine.size() > 12) {
                     auto const i_out = random() % mine.size();
                     auto const [at, n] = mine[i_out];
-                    if (at[0] != t || at[n - 1] != t || !a.memory.release(at, kind::block))
+                    if (at[0] != t || at[n - 1] != t || !a.memory.release(at, kind::block, random() % 2 == 0))
                         ++bad;
                     mine.erase(mine.begin() + static_cast<std::ptrdiff_t>(i_out));
                 }
