@@ -136,6 +136,11 @@ public:
     /// The next chunk in place: as the source has it, or fetched into memory of the reader.
     [[nodiscard]] void const* view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type);
     [[nodiscard]] std::byte const* end() const noexcept { return end_; }
+    /// Whether what would end at this address is all there. A number: outside the archive there are no pointers. Only for ends that were
+    /// computed from a count of one byte, which cannot overflow.
+    [[nodiscard, gnu::always_inline]] bool inside(std::uintptr_t end) const noexcept { return end <= reinterpret_cast<std::uintptr_t>(end_); }
+    /// Whether 16 bytes can be read here.
+    [[nodiscard, gnu::always_inline]] bool has_16(detail::in_cursor c) const noexcept { return c.p <= last_16_; }
     /// The next read_range finds the first byte of its count there; null again when it did.
     void set_range_head(std::byte const* head) noexcept { range_head_ = head; }
     [[nodiscard]] std::byte const* range_head() const noexcept { return range_head_; }
@@ -153,6 +158,7 @@ private:
 
     std::byte const* p_ = nullptr;
     std::byte const* end_ = nullptr;
+    std::byte const* last_16_ = nullptr; // 16 bytes before the end; the very begin, where no value is, if there are not that many
     std::uint64_t budget_;
     std::uint32_t max_depth_;
     std::uint32_t depth_ = 0;

@@ -38,6 +38,7 @@ archive_reader::archive_reader(std::span<std::byte const> index, chunk_source* c
     p_ = base_;
     end_ = base_ + index.size();
     check_header();
+    last_16_ = end_ - base_ >= 16 ? end_ - 16 : base_;
 }
 
 void archive_reader::check_header()

@@ -88,8 +88,8 @@ std::vector<file> corpus()
     return files;
 }
 
-/// Two readers with their budgets, the object that is filled again, the chunks' copies and the text of an error.
-constexpr std::uint64_t most = 2 * decode_budget + (256 << 10);
+/// Three readers with their budgets, the object that is filled again, the chunks' copies and the texts of errors.
+constexpr std::uint64_t most = 3 * decode_budget + (256 << 10);
 
 bool guarded_decode(file const& f)
 {

@@ -1,6 +1,10 @@
 #include "fuzz/rich.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <stdexcept>
+#include <string>
 
 namespace towline::test {
 
@@ -75,12 +79,36 @@ void decode(std::span<std::byte const> index, std::span<chunk const> chunks, uns
     memory_chunks source(chunks);
     archive_limits const limits{.max_bytes = decode_budget, .max_depth = 32};
     auto const both = [&]<class T>(T& used) {
-        archive_reader fresh(index, &source, limits);
-        T const value = fresh.read<T>();
-        fresh.finish();
-        archive_reader again(index, &source, limits);
-        again.read_into(used);
-        again.finish();
+        auto const refill = [&] {
+            archive_reader again(index, &source, limits);
+            again.read_into(used);
+            again.finish();
+        };
+        T value{};
+        auto const make = [&] {
+            archive_reader fresh(index, &source, limits);
+            value = fresh.read<T>();
+            fresh.finish();
+        };
+        auto const error_of = [](auto const& decoding) -> std::string {
+            try {
+                decoding();
+                return "";
+            } catch (archive_error const& e) {
+                return e.what();
+            }
+        };
+        // The second time everything up to the fault has the sizes that it needs: another way through the decoder.
+        std::string const errors[] = {error_of(refill), error_of(refill), error_of(make)};
+        auto const budget = [](std::string const& e) { return e.find("budget") != std::string::npos; }; // depends on what is there
+        if (std::none_of(std::begin(errors), std::end(errors), budget) &&
+            (errors[0].empty() != errors[1].empty() || errors[1].empty() != errors[2].empty())) {
+            throw std::logic_error("what an object held decides whether an archive is accepted: '" + errors[0] + "', '" + errors[1] +
+                                   "', '" + errors[2] + "'");
+        }
+        if (!errors[2].empty()) {
+            throw archive_error(errors[2]);
+        }
         if constexpr (std::is_same_v<T, range_views>) { // every byte that a view shows must be there
             std::size_t sum = value.text.size() + value.strings.size();
             for (char const c : value.text) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace towline::detail {
 
@@ -28,44 +29,38 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
     return value;
 }
 
-/// memcpy that does not call out for the sizes of names and short arrays: two overlapping moves cover up to twice their width.
+/// memcpy that does not call out for the sizes of names and short arrays: moves of one width, the last of which overlaps the one before.
 [[gnu::always_inline]] inline void copy_bytes(void* to, void const* from, std::size_t n)
 {
     auto* d = static_cast<std::byte*>(to);
     auto const* s = static_cast<std::byte const*>(from);
-    struct block16 {
-        std::uint64_t part[2];
+    auto const ends = [&]<std::size_t Width>(std::integral_constant<std::size_t, Width>) __attribute__((always_inline)) {
+        std::memcpy(d, s, Width);
+        std::memcpy(d + n - Width, s + n - Width, Width);
     };
-    struct block32 {
-        std::uint64_t part[4];
-    };
-    auto const ends = [&]<class W>(W) __attribute__((always_inline)) {
-        auto const head = load_raw<W>(s);
-        auto const tail = load_raw<W>(s + n - sizeof(W));
-        store_raw(d, head);
-        store_raw(d + n - sizeof(W), tail);
-    };
-    if (n > 128) {
-        std::memcpy(d, s, n);
-    } else if (n > 64) { // as few stores as can be: they are what this waits for
-        store_raw(d, load_raw<block32>(s));
-        store_raw(d + 32, load_raw<block32>(s + 32));
-        if (n > 96) {
-            store_raw(d + 64, load_raw<block32>(s + 64));
+    if (n <= 32) {
+        if (n >= 16) {
+            ends(std::integral_constant<std::size_t, 16>{});
+        } else if (n >= 8) {
+            ends(std::integral_constant<std::size_t, 8>{});
+        } else if (n >= 4) {
+            ends(std::integral_constant<std::size_t, 4>{});
+        } else if (n >= 2) {
+            ends(std::integral_constant<std::size_t, 2>{});
+        } else if (n == 1) {
+            *d = *s;
         }
-        store_raw(d + n - 32, load_raw<block32>(s + n - 32));
-    } else if (n > 32) {
-        ends(block32{});
-    } else if (n >= 16) {
-        ends(block16{});
-    } else if (n >= 8) {
-        ends(std::uint64_t{});
-    } else if (n >= 4) {
-        ends(std::uint32_t{});
-    } else if (n >= 2) {
-        ends(std::uint16_t{});
-    } else if (n == 1) {
-        *d = *s;
+    } else if (n <= 64) {
+        ends(std::integral_constant<std::size_t, 32>{});
+    } else if (n <= 128) { // as few stores as can be: they are what this waits for
+        std::memcpy(d, s, 32);
+        std::memcpy(d + 32, s + 32, 32);
+        if (n > 96) {
+            std::memcpy(d + 64, s + 64, 32);
+        }
+        std::memcpy(d + n - 32, s + n - 32, 32);
+    } else {
+        std::memcpy(d, s, n);
     }
 }
 

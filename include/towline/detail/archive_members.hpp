@@ -11,6 +11,44 @@ namespace towline::detail {
 
 template <class M> inline constexpr bool is_slot = !std::is_const_v<M> && !std::is_reference_v<M>;
 
+/// Runs of members that are their bytes in memory. If those of a run lie one behind the other in the object, as they do in the archive, they
+/// move at one stroke; whether they do the compiler sees from the members' addresses.
+template <class... M> struct raw_runs {
+    static constexpr bool raw[sizeof...(M)] = {(bitwise<std::remove_cv_t<M>> && !has_serializer<std::remove_cv_t<M>>)...};
+    static constexpr std::size_t sizes[sizeof...(M)] = {sizeof(M)...};
+
+    static consteval std::size_t first(std::size_t i)
+    {
+        while (i > 0 && raw[i - 1]) {
+            --i;
+        }
+        return i;
+    }
+    static consteval std::size_t last(std::size_t i)
+    {
+        while (i + 1 < sizeof...(M) && raw[i + 1]) {
+            ++i;
+        }
+        return i;
+    }
+    static consteval std::size_t bytes(std::size_t from, std::size_t to) // of both and what is between
+    {
+        std::size_t sum = 0;
+        for (; from <= to; ++from) {
+            sum += sizes[from];
+        }
+        return sum;
+    }
+    template <std::size_t From, std::size_t To> [[gnu::always_inline]] static bool adjacent(std::byte* const* at)
+    {
+        if constexpr (From == To) {
+            return true;
+        } else {
+            return at[From + 1] == at[From] + sizes[From] && adjacent<From + 1, To>(at);
+        }
+    }
+};
+
 /// T with members of types M, in order. codec<T> derives from it and has visit(object, f), which calls f(members...).
 template <class T, class... M> struct members_codec {
     static_assert((... && !std::is_reference_v<M>),
@@ -33,10 +71,7 @@ template <class T, class... M> struct members_codec {
     }
     [[gnu::always_inline]] static void load(archive_reader& r, std::byte const* p, T& v)
     {
-        codec<T>::visit(v, [&r, p](auto&... m) __attribute__((always_inline)) {
-            std::byte const* from = p;
-            ((codec_of<M>::load(r, from, m), from += fixed_size<M>()), ...);
-        });
+        static_cast<void>(get_parts(r, p, {nullptr}, v, 0)); // no member has a tail
     }
     template <class V> [[gnu::always_inline]] static void put_head(archive_writer& w, std::byte* h, V& v)
     {
@@ -58,10 +93,7 @@ template <class T, class... M> struct members_codec {
     [[gnu::always_inline]] static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, T& v, std::uint32_t depth)
     {
         return codec<T>::visit(v, [&r, head, c, depth](auto&... m) __attribute__((always_inline)) {
-            in_cursor at = c;
-            std::byte const* h = head;
-            ((at = detail::get_parts(r, h, at, m, depth), h += head_size<M>()), ...);
-            return at;
+            return get_members(std::index_sequence_for<M...>{}, r, head, c, depth, m...);
         });
     }
     static T make_parts(archive_reader& r, std::byte const* head, in_cursor& c, std::uint32_t depth)
@@ -73,6 +105,34 @@ template <class T, class... M> struct members_codec {
     static out_cursor put(archive_writer& w, out_cursor c, auto& v, std::uint32_t depth) { return put_tail(w, 0, c, v, depth); }
     static in_cursor get(archive_reader& r, in_cursor c, T& v, std::uint32_t depth) { return get_parts(r, nullptr, c, v, depth); }
     static T make(archive_reader& r, in_cursor& c, std::uint32_t depth) { return make_parts(r, nullptr, c, depth); }
+
+private:
+    template <std::size_t... I>
+    [[gnu::always_inline]] static in_cursor get_members(std::index_sequence<I...>, archive_reader& r, std::byte const* head, in_cursor c,
+                                                        std::uint32_t depth, auto&... m)
+    {
+        std::byte* const at[] = {reinterpret_cast<std::byte*>(std::addressof(m))...};
+        ((c = get_member<I>(r, head, c, m, at, depth), head += head_size<M>()), ...);
+        return c;
+    }
+    template <std::size_t I>
+    [[gnu::always_inline]] static in_cursor get_member(archive_reader& r, std::byte const* head, in_cursor c, auto& m, std::byte* const* at,
+                                                       std::uint32_t depth)
+    {
+        using runs = raw_runs<M...>;
+        if constexpr (runs::raw[I] && runs::first(I) != runs::last(I)) {
+            constexpr std::size_t first = runs::first(I);
+            constexpr std::size_t last = runs::last(I);
+            if (!runs::template adjacent<first, last>(at)) {
+                std::memcpy(at[I], head, sizeof(m));
+            } else if constexpr (I == first) {
+                std::memcpy(at[first], head, runs::bytes(first, last));
+            }
+            return c;
+        } else {
+            return detail::get_parts(r, head, c, m, depth);
+        }
+    }
 };
 
 } // namespace towline::detail

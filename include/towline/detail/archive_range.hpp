@@ -81,19 +81,31 @@ template <class E> struct range_codec : varying_codec<1, 1> {
     }
 };
 
-/// Where n bitwise elements lie in the index, all of them inside.
-template <class E, class T>
-[[gnu::always_inline]] inline std::byte const* elements_at(archive_reader const& r, archive_reader::counted n)
-{
-    std::size_t padding = 0;
-    if constexpr (alignof(E) > 1) {
-        padding = padding_at<alignof(E)>(n.p);
+// Most counts are one byte, and most objects that are decoded into have the size that is needed: decoders ask for that in as few
+// instructions as there can be, and leave the rest to functions of their own, out of line.
+
+/// The n bitwise elements behind the count at p, n below count_u16. They may go beyond the end of the archive, see archive_reader::inside.
+template <class E> struct few_elements {
+    std::uintptr_t first;
+    std::uintptr_t end;
+
+    [[gnu::always_inline]] few_elements(std::byte const* p, std::size_t n)
+    {
+        constexpr std::uintptr_t align = alignof(E) < 16 ? alignof(E) : 16;
+        first = (reinterpret_cast<std::uintptr_t>(p) + (align - 1)) & ~(align - 1);
+        end = first + n * sizeof(E);
     }
+    [[gnu::always_inline]] E const* data() const noexcept { return reinterpret_cast<E const*>(first); }
+    [[gnu::always_inline]] in_cursor behind() const noexcept { return {reinterpret_cast<std::byte const*>(end)}; }
+};
+
+/// Where n bitwise elements lie in the index, all of them inside.
+template <class E, class T> std::byte const* elements_at(archive_reader const& r, archive_reader::counted n)
+{
+    std::size_t const padding = padding_at<alignof(E)>(n.p);
     auto const left = static_cast<std::uint64_t>(r.end() - n.p);
-    if constexpr (alignof(E) > 1) {
-        if (left < padding) [[unlikely]] {
-            r.fail_truncated(n.p, padding, typeid(T));
-        }
+    if (left < padding) [[unlikely]] {
+        r.fail_truncated(n.p, padding, typeid(T));
     }
     if (n.count > (left - padding) / sizeof(E)) [[unlikely]] {
         r.fail_length(n.p, n.count, (left - padding) / sizeof(E), typeid(T));
@@ -102,7 +114,7 @@ template <class E, class T>
 }
 
 /// Refuses a count of elements that the bytes left cannot hold.
-template <class E, class T> [[gnu::always_inline]] inline void check_elements_count(archive_reader const& r, archive_reader::counted n)
+template <class E, class T> void check_elements_count(archive_reader const& r, archive_reader::counted n)
 {
     auto const possible = static_cast<std::uint64_t>(r.end() - n.p) / min_size<E>();
     if (n.count > possible) [[unlikely]] {
@@ -116,34 +128,45 @@ template <class E, class A> struct codec<std::vector<E, A>> : range_codec<E> {
 
     [[gnu::always_inline]] static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, vector& v, std::uint32_t depth)
     {
-        auto const n = r.get_rest_of_count(*head, c, typeid(vector));
         if constexpr (bitwise<E>) {
-            if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
-                c.p = n.p;
-                return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
+            auto const n = std::to_integer<std::size_t>(*head);
+            few_elements<E> const few(c.p, n);
+            if (n < count_u16 && r.inside(few.end) && n * sizeof(E) <= v.capacity() * sizeof(E)) [[likely]] {
+                set_size(v, n);
+                copy_bytes(v.data(), few.data(), n * sizeof(E));
+                return few.behind();
             }
-            std::byte const* const from = elements_at<E, vector>(r, n);
-            if (n.count > v.capacity()) [[unlikely]] {
-                make_room(r, n, v);
-            }
-            resize_for_overwrite(v, n.count);
-            copy_bytes(v.data(), from, n.count * sizeof(E));
-            c.p = from + n.count * sizeof(E);
-            return c;
+            return get_any(r, head, c, v);
         } else {
-            return get_elements(r, r.plain(n, c, typeid(vector)), v, depth);
+            return get_elements(r, head, c, v, depth);
         }
     }
 
 private:
-    [[gnu::noinline]] static void make_room(archive_reader& r, archive_reader::counted n, vector& v)
+    [[gnu::noinline]] static in_cursor get_any(archive_reader& r, std::byte const* head, in_cursor c, vector& v)
+    {
+        auto const n = r.get_rest_of_count(*head, c, typeid(vector));
+        if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
+            c.p = n.p;
+            return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
+        }
+        std::byte const* const from = elements_at<E, vector>(r, n);
+        if (n.count > v.capacity()) {
+            make_room(r, n, v);
+        }
+        set_size(v, n.count);
+        copy_bytes(v.data(), from, n.count * sizeof(E));
+        c.p = from + n.count * sizeof(E);
+        return c;
+    }
+    static void make_room(archive_reader& r, archive_reader::counted n, vector& v)
     {
         r.seek({n.p});
         r.charge(n.count, cost<E>(), typeid(vector));
         v.clear();
         v.reserve(n.count);
     }
-    [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, vector& v, std::uint64_t n)
+    static in_cursor get_chunk(archive_reader& r, in_cursor c, vector& v, std::uint64_t n)
     {
         r.seek(c);
         std::size_t const i = r.next_chunk(n, sizeof(E), typeid(vector));
@@ -163,34 +186,51 @@ private:
         return c;
     }
 
-    static in_cursor get_elements(archive_reader& r, archive_reader::counted n, vector& v, std::uint32_t depth)
+    static in_cursor get_elements(archive_reader& r, std::byte const* head, in_cursor c, vector& v, std::uint32_t depth)
     {
         constexpr std::size_t size = head_size<E>();
-        check_elements_count<E, vector>(r, n);
-        in_cursor c{n.p};
-        if (n.count > v.capacity()) [[unlikely]] {
-            make_room(r, n, v);
-        }
         if constexpr (fixed_size<E>() == 0) {
             r.check_depth(c, depth);
         }
-        std::byte const* head = c.p;
-        c.p += n.count * size; // no more than there is: head_size <= min_size
         if constexpr (detail::refillable<E>) {
-            if (v.size() != n.count) {
-                v.resize(n.count);
+            auto n = std::to_integer<std::size_t>(*head);
+            if (n >= count_u16 || n * sizeof(E) != v.size() * sizeof(E) ||
+                !r.inside(reinterpret_cast<std::uintptr_t>(c.p) + n * min_size<E>())) [[unlikely]] {
+                c.p = make_size(r, head, c, v);
+                n = v.size();
             }
+            head = c.p;
+            c.p += n * size; // no more than there is: head_size <= min_size
             for (auto& e : v) {
                 c = detail::get_parts(r, head, c, e, depth + 1);
                 head += size;
             }
         } else {
+            auto const n = count_elements(r, head, c, v);
+            head = n.p;
+            c.p = n.p + n.count * size;
             v.clear();
             for (std::uint64_t i = 0; i < n.count; ++i, head += size) {
                 v.emplace_back(detail::make_parts<E>(r, head, c, depth + 1));
             }
         }
         return c;
+    }
+    /// The count, after v got room for it.
+    static archive_reader::counted count_elements(archive_reader& r, std::byte const* head, in_cursor c, vector& v)
+    {
+        auto const n = r.plain(r.get_rest_of_count(*head, c, typeid(vector)), c, typeid(vector));
+        check_elements_count<E, vector>(r, n);
+        if (n.count > v.capacity()) {
+            make_room(r, n, v);
+        }
+        return n;
+    }
+    [[gnu::noinline]] static std::byte const* make_size(archive_reader& r, std::byte const* head, in_cursor c, vector& v)
+    {
+        auto const n = count_elements(r, head, c, v);
+        v.resize(n.count);
+        return n.p;
     }
 };
 

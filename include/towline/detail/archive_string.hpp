@@ -17,36 +17,29 @@ template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> 
 
     [[gnu::always_inline]] static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, string& v, std::uint32_t)
     {
+        auto const n = std::to_integer<std::size_t>(*head);
+        few_elements<C> const few(c.p, n);
 #if defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
         // Its strings have room for 15 characters and a zero, always: where the archive goes on that far, a short text moves at one
         // stroke.
         if constexpr (sizeof(C) == 1 && std::is_same_v<A, std::allocator<C>>) {
-            if (auto const short_size = std::to_integer<std::size_t>(*head); short_size < 16 && r.end() - c.p >= 16) [[likely]] {
-                if (v.size() == short_size) [[likely]] {
+            if (n < 16 && r.has_16(c)) [[likely]] {
+                if (v.size() == n) [[likely]] {
                     C* const to = v.data();
                     std::memcpy(to, c.p, 16);
-                    to[short_size] = C();
+                    to[n] = C();
                 } else {
-                    v.assign(reinterpret_cast<C const*>(c.p), short_size);
+                    v.assign(few.data(), n);
                 }
-                c.p += short_size;
-                return c;
+                return few.behind();
             }
         }
 #endif
-        auto const n = r.get_rest_of_count(*head, c, typeid(string));
-        if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
-            c.p = n.p;
-            return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
+        if (v.size() == n && n < count_u16 && r.inside(few.end)) [[likely]] {
+            copy_bytes(v.data(), few.data(), n * sizeof(C)); // assign() would call out
+            return few.behind();
         }
-        std::byte const* const from = elements_at<C, string>(r, n);
-        if (v.size() == n.count) [[likely]] {
-            copy_bytes(v.data(), from, n.count * sizeof(C)); // assign() would call out
-        } else {
-            assign(r, v, from, n);
-        }
-        c.p = from + n.count * sizeof(C);
-        return c;
+        return get_any(r, head, c, v);
     }
 
 private:
@@ -55,15 +48,23 @@ private:
     {
         r.charge(std::max<std::uint64_t>(n, 2 * v.capacity()) + 1, sizeof(C), typeid(string));
     }
-    [[gnu::noinline]] static void assign(archive_reader& r, string& v, std::byte const* from, archive_reader::counted n)
+    [[gnu::noinline]] static in_cursor get_any(archive_reader& r, std::byte const* head, in_cursor c, string& v)
     {
+        auto const n = r.get_rest_of_count(*head, c, typeid(string));
+        if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
+            c.p = n.p;
+            return get_chunk(r, c, v, n.count - archive_reader::chunk_bit);
+        }
+        std::byte const* const from = elements_at<C, string>(r, n);
         if (n.count > v.capacity()) {
             r.seek({n.p});
             book(r, v, n.count);
         }
         v.assign(reinterpret_cast<C const*>(from), n.count);
+        c.p = from + n.count * sizeof(C);
+        return c;
     }
-    [[gnu::noinline]] static in_cursor get_chunk(archive_reader& r, in_cursor c, string& v, std::uint64_t n)
+    static in_cursor get_chunk(archive_reader& r, in_cursor c, string& v, std::uint64_t n)
     {
         r.seek(c);
         std::size_t const i = r.next_chunk(n, sizeof(C), typeid(string));
@@ -81,23 +82,33 @@ private:
     }
 };
 
-/// A view of n elements: into the index, or into the next chunk.
-template <class E, class T>
-[[gnu::always_inline]] inline in_cursor get_view(archive_reader& r, std::byte const* head, in_cursor c, E const*& data, std::size_t& size)
+/// A view V of elements E: into the index, or into the next chunk.
+template <class E, class V> [[gnu::noinline]] in_cursor get_any_view(archive_reader& r, std::byte const* head, in_cursor c, V& v)
 {
-    auto const n = r.get_rest_of_count(*head, c, typeid(T));
+    auto const n = r.get_rest_of_count(*head, c, typeid(V));
     if (n.count >= archive_reader::chunk_bit) [[unlikely]] {
-        size = n.count - archive_reader::chunk_bit;
+        std::uint64_t const count = n.count - archive_reader::chunk_bit;
         r.seek({n.p});
-        data = static_cast<E const*>(r.view_chunk(size, sizeof(E), alignof(E), typeid(T)));
+        v = V(static_cast<E const*>(r.view_chunk(count, sizeof(E), alignof(E), typeid(V))), count);
         c.p = n.p;
         return c;
     }
-    std::byte const* const from = elements_at<E, T>(r, n);
-    data = reinterpret_cast<E const*>(from);
-    size = n.count;
+    std::byte const* const from = elements_at<E, V>(r, n);
+    v = V(reinterpret_cast<E const*>(from), n.count);
     c.p = from + n.count * sizeof(E);
     return c;
+}
+
+template <class E, class V>
+[[gnu::always_inline]] inline in_cursor get_view(archive_reader& r, std::byte const* head, in_cursor c, V& v)
+{
+    auto const n = std::to_integer<std::size_t>(*head);
+    few_elements<E> const few(c.p, n);
+    if (n < count_u16 && r.inside(few.end)) [[likely]] {
+        v = V(few.data(), n);
+        return few.behind();
+    }
+    return get_any_view<E>(r, head, c, v);
 }
 
 template <class C, class Tr> struct codec<std::basic_string_view<C, Tr>> : range_codec<C> {
@@ -105,11 +116,7 @@ template <class C, class Tr> struct codec<std::basic_string_view<C, Tr>> : range
     using view = std::basic_string_view<C, Tr>;
     [[gnu::always_inline]] static in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, view& v, std::uint32_t)
     {
-        C const* data = nullptr;
-        std::size_t size = 0;
-        c = get_view<C, view>(r, head, c, data, size);
-        v = {data, size};
-        return c;
+        return get_view<C>(r, head, c, v);
     }
 };
 
@@ -128,11 +135,7 @@ template <class E, std::size_t Extent> struct codec<std::span<E, Extent>> : rang
         static_assert(bitwise<element>,
                       "towline: only elements without padding, pointers and bool can be viewed in place; take std::vector");
         static_assert(alignof(element) <= 16, "towline: a message is aligned to 16 bytes only; take std::vector");
-        element const* data = nullptr;
-        std::size_t size = 0;
-        c = get_view<element, view>(r, head, c, data, size);
-        v = {data, size};
-        return c;
+        return get_view<element>(r, head, c, v);
     }
 };
 

@@ -43,28 +43,30 @@ void adopt_elements(std::vector<E, A>& v, void* block, std::size_t n) noexcept
     p._M_finish = p._M_end_of_storage = p._M_start + n;
 }
 
-/// v.size() becomes n; the elements hold anything. resize() would write each of them first: a second pass over memory, and for a big block
-/// the one that takes the page faults.
-template <class E, class A> [[gnu::always_inline]] inline void resize_for_overwrite(std::vector<E, A>& v, std::size_t n)
+/// v.size() becomes n, which is not above its capacity; the elements hold anything. resize() would write each of them first: a second pass
+/// over memory, and for a big block the one that takes the page faults.
+template <class E, class A> [[gnu::always_inline]] inline void set_size(std::vector<E, A>& v, std::size_t n)
 {
 #ifdef __GLIBCXX__
     if constexpr (opens<E, A>) {
-        if (n > v.capacity()) {
-            v.clear();
-            v.reserve(n);
-        }
         auto& p = opened_vector<E>::pointers(v);
         p._M_finish = p._M_start + n;
         return;
     }
 #endif
+    if (n != v.size()) {
+        v.resize(n);
+    }
+}
+
+/// The same for any n.
+template <class E, class A> void resize_for_overwrite(std::vector<E, A>& v, std::size_t n)
+{
     if (n > v.capacity()) {
         v.clear();
         v.reserve(n);
     }
-    if (n != v.size()) {
-        v.resize(n);
-    }
+    set_size(v, n);
 }
 
 } // namespace towline::detail

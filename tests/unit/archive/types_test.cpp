@@ -188,6 +188,42 @@ TEST(archive_types, small_values)
     EXPECT_EQ(round_trip(std::vector<opted_in>(3000, opted_in{'x', 1.0})).back().d, 1.0);
 }
 
+struct runs_of_bytes { // members that could move together, with padding, with others between, and in another order
+    std::int8_t a = 0;
+    std::int32_t b = 0, c = 0;
+    std::int16_t d[3] = {};
+    bool e = false;
+    std::uint8_t f = 0;
+    std::string g;
+    double h = 0;
+    alignas(32) float i = 0;
+    std::array<char, 5> j = {};
+    char k = 0;
+    bool operator==(runs_of_bytes const&) const = default;
+};
+class turned_around {
+public:
+    turned_around() = default;
+    turned_around(int a, int b, int c, int d) : a_(a), b_(b), c_(c), d_(d) {}
+    auto members() { return std::tie(a_, c_, b_, d_); } // from the first to the last as long as in order
+    auto members() const { return std::tie(a_, c_, b_, d_); }
+    bool operator==(turned_around const&) const = default;
+
+private:
+    int a_ = 0, b_ = 0, c_ = 0, d_ = 0;
+};
+
+TEST(archive_types, members_that_are_their_bytes)
+{
+    runs_of_bytes const all{1, 2, 3, {4, 5, 6}, true, 7, "eight", 9, 10, {'1', '1'}, 12};
+    EXPECT_EQ(round_trip(all), all);
+    EXPECT_EQ(round_trip(std::vector<runs_of_bytes>{{}, all, {}}), (std::vector<runs_of_bytes>{{}, all, {}}));
+    std::pair const turned(turned_around(1, 2, 3, 4), std::string("5"));
+    EXPECT_EQ(round_trip(turned), turned);
+    using numbers = std::tuple<char, std::string, std::int32_t, std::int16_t, char>;
+    EXPECT_EQ(round_trip(numbers('1', "2", 3, 4, '5')), numbers('1', "2", 3, 4, '5'));
+}
+
 TEST(archive_types, classes_with_hooks)
 {
     EXPECT_EQ(round_trip(account("me", 5)), account("me", 5));
