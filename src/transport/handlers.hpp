@@ -30,10 +30,9 @@ private:
 
 [[noreturn]] void throw_too_long(component const& who, std::size_t head, std::size_t body);
 
-/// Throws limit_error if head and body together exceed max_eager.
-inline void check_eager(component const& who, std::size_t head, std::size_t body)
+/// Throws limit_error if head and body together exceed `limit`, the component's max_eager.
+inline void check_eager(component const& who, std::size_t limit, std::size_t head, std::size_t body)
 {
-    std::size_t const limit = who.caps().max_eager;
     if (head > limit || body > limit - head) [[unlikely]]
         throw_too_long(who, head, body);
 }

@@ -33,7 +33,7 @@ public:
 
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
-        check_eager(*this, head.size(), body.size());
+        check_eager(*this, shm::max_eager, head.size(), body.size());
         if (to != rank_)
             return send_status::unreachable;
         {

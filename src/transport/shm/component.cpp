@@ -63,7 +63,7 @@ public:
 
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
-        check_eager(*this, head.size(), body.size());
+        check_eager(*this, max_eager, head.size(), body.size());
         if (to >= size_ || to == rank_) [[unlikely]]
             return send_status::unreachable;
         send_status const status = outbound_[to].send(*env_, to, id, head, body);

@@ -6,27 +6,12 @@ namespace towline::transport::shm {
 
 namespace {
 
-/// memcpy that is inline for what shares a line with its word, and allows null with 0 bytes.
 inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
 {
-    if (n > 64) {
+    if (n > 64)
         std::memcpy(to, from, n);
-    } else if (n > 32) {
-        std::memcpy(to, from, 32);
-        std::memcpy(to + n - 32, from + n - 32, 32);
-    } else if (n > 16) {
-        std::memcpy(to, from, 16);
-        std::memcpy(to + n - 16, from + n - 16, 16);
-    } else if (n >= 8) {
-        std::memcpy(to, from, 8);
-        std::memcpy(to + n - 8, from + n - 8, 8);
-    } else if (n >= 4) {
-        std::memcpy(to, from, 4);
-        std::memcpy(to + n - 4, from + n - 4, 4);
-    } else {
-        for (std::size_t i = 0; i < n; ++i)
-            to[i] = from[i];
-    }
+    else
+        copy_small(to, from, n);
 }
 
 } // namespace
@@ -51,12 +36,16 @@ ring_writer::ring_writer(resume, ring_header* header, std::uint32_t capacity)
     std::memset(stale_.get(), 0xff, capacity_ / 8);
     std::uint64_t const at = tail_ & (capacity_ - 1);
     stale_[at / 64] &= ~(std::uint64_t{1} << at % 64);
+    stale_cells_ = capacity_ - 1;
 }
 
 void ring_writer::mark_stale(std::uint64_t from, std::uint64_t to) noexcept
 {
-    for (std::uint64_t i = from; i < to; ++i)
-        stale_[i / 64] |= std::uint64_t{1} << i % 64;
+    for (std::uint64_t i = from; i < to; ++i) {
+        std::uint64_t const bit = std::uint64_t{1} << i % 64;
+        stale_cells_ += (stale_[i / 64] & bit) == 0;
+        stale_[i / 64] |= bit;
+    }
 }
 
 ring_writer::outcome ring_writer::refresh(std::uint64_t need) noexcept
@@ -69,7 +58,7 @@ ring_writer::outcome ring_writer::refresh(std::uint64_t need) noexcept
     return tail_ + need - seen_ > capacity_ ? outcome::full : outcome::written;
 }
 
-ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+ring_writer::outcome ring_writer::write_cells(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
 {
     std::size_t const bytes = head.size() + body.size();
     std::uint64_t const n = cells_for(bytes);
@@ -90,6 +79,7 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     if ((stale_[behind / 64] & bit) != 0) {
         store_word(behind, 0, std::memory_order_relaxed);  // ordered by the release below
         stale_[behind / 64] &= ~bit;
+        --stale_cells_;
     }
     if (n > 1)
         mark_stale(begin + 1, begin + n);
@@ -117,36 +107,23 @@ ring_reader::ring_reader(ring_header* header, std::uint32_t capacity) noexcept
 {
 }
 
-ring_reader::found ring_reader::look(view& out) noexcept
+ring_reader::found ring_reader::look_behind(std::uint64_t w, view& out) noexcept
 {
-    for (;;) {
-        std::uint64_t const at = position_ & (capacity_ - 1);
-        std::uint64_t const w = load(at);
-        if (word::lap(w) != lap() || w == 0)
-            return waiting(w) ? found::nothing : found::corrupt;
-        std::size_t const bytes = word::bytes(w);
-        switch (word::kind_of(w)) {
-        case word::message:
-            out.cells = cells_for(bytes);
-            if (bytes > max_eager || at + out.cells > capacity_)
-                return found::corrupt;
-            out.handler = word::handler(w);
-            out.payload = {cells_ + at * cell_bytes + word_bytes, bytes};
-            return found::message;
-        case word::skip:
-            // A jump leads to cell 0 and never starts there: so this loop ends.
-            if (at == 0)
-                return found::corrupt;
-            position_ += capacity_ - at;
-            break;
-        case word::moved:
-            if (bytes != sizeof out.moved_to)
-                return found::corrupt;
-            std::memcpy(&out.moved_to, cells_ + at * cell_bytes + word_bytes, sizeof out.moved_to);
-            return found::moved;
-        default:
+    std::uint64_t const at = position_ & (capacity_ - 1);
+    switch (word::kind_of(w)) {
+    case word::skip:
+        // A jump leads to cell 0 and never starts there: so this ends.
+        if (at == 0)
             return found::corrupt;
-        }
+        position_ += capacity_ - at;
+        return look(out);
+    case word::moved:
+        if (word::bytes(w) != sizeof out.moved_to)
+            return found::corrupt;
+        std::memcpy(&out.moved_to, cells_ + at * cell_bytes + word_bytes, sizeof out.moved_to);
+        return found::moved;
+    default:
+        return found::corrupt;
     }
 }
 

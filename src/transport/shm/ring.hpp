@@ -27,6 +27,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -92,6 +93,36 @@ struct word {
 };
 static_assert(max_eager < std::size_t{1} << 20);
 
+/// Copies up to 64 bytes, by two overlapping moves of one size; null is allowed with 0 bytes.
+inline void copy_small(std::byte* to, std::byte const* from, std::size_t n) noexcept
+{
+    auto const ends = [&](auto chunk) {
+        constexpr std::size_t size = sizeof chunk;
+        auto last = chunk;
+        std::memcpy(&chunk, from, size);
+        std::memcpy(&last, from + n - size, size);
+        std::memcpy(to, &chunk, size);
+        std::memcpy(to + n - size, &last, size);
+    };
+    struct sixteen {
+        std::uint64_t words[2];
+    };
+    struct thirty_two {
+        std::uint64_t words[4];
+    };
+    if (n > 32)
+        ends(thirty_two{});
+    else if (n >= 16)
+        ends(sixteen{});
+    else if (n >= 8)
+        ends(std::uint64_t{});
+    else if (n >= 4)
+        ends(std::uint32_t{});
+    else
+        for (std::size_t i = 0; i < n; ++i)
+            to[i] = from[i];
+}
+
 /// The producer's side. Not thread-safe; the ring's memory is not owned.
 class ring_writer {
 public:
@@ -109,7 +140,19 @@ public:
     [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
 
     /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
-    outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
+    outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+    {
+        // One cell, and no cell of the ring is stale: what small messages find.
+        if (head.size() <= inline_bytes && body.empty() && stale_cells_ == 0 && tail_ + 2 - seen_ <= capacity_) [[likely]] {
+            std::byte* const to = cell(tail_ & (capacity_ - 1));
+            copy_small(to + word_bytes, head.data(), head.size());
+            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to))
+                .store(word::make(word::message, lap(tail_), handler, head.size()), std::memory_order_release);
+            ++tail_;
+            return outcome::written;
+        }
+        return write_cells(handler, head, body);
+    }
     /// Publishes that the ring goes on at that offset of the producer's segment; nothing may be written afterwards. There is always room.
     void move_to(std::uint64_t offset) noexcept;
     /// Leaves the position for a successor.
@@ -124,6 +167,7 @@ private:
     {
         std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cell(index))).store(w, order);
     }
+    outcome write_cells(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
 
@@ -132,6 +176,7 @@ private:
     std::uint64_t seen_ = 0;  ///< the consumer's position as last read
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
+    std::uint32_t stale_cells_ = 0;  ///< bits set in stale_
     std::unique_ptr<std::uint64_t[]> stale_;
     ring_header* header_ = nullptr;
 };
@@ -157,7 +202,11 @@ public:
     /// Whether `look` would find something.
     [[nodiscard]] bool ready() const noexcept { return !waiting(load(position_ & (capacity_ - 1))); }
     /// What is at the front. A message stays there, and its payload valid, until `pass`.
-    [[nodiscard]] found look(view& out) noexcept;
+    [[nodiscard]] found look(view& out) noexcept
+    {
+        std::uint64_t const w = load(position_ & (capacity_ - 1));
+        return word::lap(w) == lap() && w != 0 ? take_in(w, out) : nothing_at(w);
+    }
     /// Passes the message that `look` found; its cells may be overwritten from now on.
     void pass(view const& seen) noexcept
     {
@@ -175,6 +224,23 @@ private:
     {
         return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cells_ + index * cell_bytes)).load(std::memory_order_acquire);
     }
+    [[nodiscard]] found nothing_at(std::uint64_t w) const noexcept { return waiting(w) ? found::nothing : found::corrupt; }
+    /// Something new: its word.
+    [[nodiscard]] found take_in(std::uint64_t w, view& out) noexcept
+    {
+        std::uint64_t const at = position_ & (capacity_ - 1);
+        std::size_t const bytes = word::bytes(w);
+        if (word::kind_of(w) != word::message) [[unlikely]]
+            return look_behind(w, out);
+        out.cells = cells_for(bytes);
+        if (bytes > max_eager || at + out.cells > capacity_) [[unlikely]]
+            return found::corrupt;
+        out.handler = word::handler(w);
+        out.payload = {cells_ + at * cell_bytes + word_bytes, bytes};
+        return found::message;
+    }
+    /// A word that is no message: a skip, after which something follows, or a move.
+    [[nodiscard]] found look_behind(std::uint64_t w, view& out) noexcept;
     /// Nothing new: the cell as it was when it became the front.
     [[nodiscard]] bool waiting(std::uint64_t w) const noexcept { return w == 0 || word::lap(w) == lap() - 1; }
 

@@ -189,7 +189,7 @@ public:
 
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
-        check_eager(*this, head.size(), body.size());
+        check_eager(*this, caps().max_eager, head.size(), body.size());
         std::scoped_lock const lock(net_.mutex);
         if (to >= net_.peers.size() || me().gone() || net_.peers[to].gone() || given_up(to))
             return send_status::unreachable;

@@ -50,7 +50,7 @@ public:
     transport::send_status try_send(peer to, transport::handler_id id, std::span<std::byte const> head,
                                     std::span<std::byte const> body) override
     {
-        transport::check_eager(*this, head.size(), body.size());
+        transport::check_eager(*this, caps().max_eager, head.size(), body.size());
         std::lock_guard const lock(script_.mutex);
         if (script_.busy)
             return transport::send_status::busy;
