@@ -24,6 +24,12 @@
 #include <towline/remote_error.hpp>
 #include <towline/small.hpp>
 
+#include <array>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
 namespace towline {
 
 /// The future of a call, and the moment from which on what was lent to it may be reused.
@@ -53,28 +59,41 @@ constexpr void check_call() noexcept
     }(typename Action::parameters{});
 }
 
-template <class... P>
-constexpr bool packable_list(type_list<P...>) noexcept
-{
-    return packable<P...>();
-}
-
 /// Encodes and sends; the state of *sent*, or null.
-template <class Action, class... A>
-state_ref<state<void>> dispatch(int rank, reply_to reply, A&&... arguments)
+template <class... P, class... A>
+state_ref<state<void>> send_call(type_list<P...> parameters, action_entry const& entry, int rank, reply_to reply, A&&... arguments)
 {
-    using parameters = typename Action::parameters;
-    action_entry const& entry = registration<Action>::entry;
-    if constexpr (packable_list(parameters{})) {
-        std::byte buffer[max_packed + footer_bytes];
-        std::byte* const end = pack(parameters{}, buffer, std::forward<A>(arguments)...);
-        send_packed(entry, rank, reply, buffer, static_cast<std::size_t>(end - buffer));
+    constexpr packed_extent extent = extent_of_all<P...>;
+    if constexpr (packable<P...>() && (... && lets_blocks_go<P, A>)) {
+        std::array<std::uint64_t, extent.handles> places;
+        [[maybe_unused]] std::uint64_t* place = places.data();
+        [[maybe_unused]] auto const share = [&]<class W>(std::type_identity<W>, auto const& argument) {
+            if constexpr (extent_of<W>().handles == 0)
+                return true;
+            else
+                return share_blocks(argument, place, [rank](void const* data, std::size_t n) { return share_block(rank, data, n); });
+        };
+        if ((... && share(std::type_identity<wire_type<P>>{}, arguments))) {
+            std::byte buffer[extent.bytes + footer_bytes];
+            pack(parameters, buffer, places.data(), std::forward<A>(arguments)...);
+            if (send_packed(entry, rank, reply, buffer, extent.bytes))
+                (let_go_of_blocks(arguments), ...);
+            return {};
+        }
+    }
+    if constexpr (always_packable<P...>()) {
         return {};
     } else {
         parcel out;
-        encode_all(parameters{}, out, std::forward<A>(arguments)...);
+        encode_all(parameters, out, std::forward<A>(arguments)...);
         return send_parcel(entry, rank, reply, out);
     }
+}
+
+template <class Action, class... A>
+state_ref<state<void>> dispatch(int rank, reply_to reply, A&&... arguments)
+{
+    return send_call(typename Action::parameters{}, registration<Action>::entry, rank, reply, std::forward<A>(arguments)...);
 }
 
 template <class Action, class... A>
@@ -94,21 +113,26 @@ call<typename Action::result> begin_call(int rank, A&&... arguments)
     }
 }
 
-template <class Action, class... A>
-state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, complete_all_function complete, A&&... arguments)
+template <class... P, class... A>
+state_ref<state<void>> send_call_to_all(type_list<P...> parameters, action_entry const& entry, std::span<int const> ranks, state_base* s,
+                                        complete_all_function complete, A&&... arguments)
 {
-    using parameters = typename Action::parameters;
-    check_call<Action, A...>();
-    action_entry const& entry = registration<Action>::entry;
-    if constexpr (packable_list(parameters{})) {
-        std::byte buffer[max_packed + footer_bytes];
-        std::byte* const end = pack(parameters{}, buffer, std::forward<A>(arguments)...);
+    if constexpr (always_packable<P...>()) {
+        std::byte buffer[extent_of_all<P...>.bytes + footer_bytes];
+        std::byte* const end = pack(parameters, buffer, nullptr, std::forward<A>(arguments)...);
         return send_to_all(entry, ranks, s, complete, {buffer, end}, nullptr);
     } else {
         parcel out(true);
-        encode_all(parameters{}, out, std::forward<A>(arguments)...);
+        encode_all(parameters, out, std::forward<A>(arguments)...);
         return send_to_all(entry, ranks, s, complete, {}, &out);
     }
+}
+
+template <class Action, class... A>
+state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, complete_all_function complete, A&&... arguments)
+{
+    check_call<Action, A...>();
+    return send_call_to_all(typename Action::parameters{}, registration<Action>::entry, ranks, s, complete, std::forward<A>(arguments)...);
 }
 
 } // namespace detail

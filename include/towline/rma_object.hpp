@@ -18,9 +18,9 @@ public:
     explicit rma_object(T const& value) : one_(1, value) {}
     /// Memory that the program fills itself.
     explicit rma_object(no_init_t) : one_(1, no_init) {}
-    rma_object(rma_object const&) noexcept = default;
+    rma_object(rma_object const&) = default;
     rma_object(rma_object&&) noexcept = default;
-    rma_object& operator=(rma_object const&) noexcept = default;
+    rma_object& operator=(rma_object const&) = default;
     rma_object& operator=(rma_object&&) noexcept = default;
 
     [[nodiscard]] T& operator*() noexcept { return one_[0]; }
@@ -35,6 +35,7 @@ public:
 
 private:
     friend struct serializer<rma_object>;
+    friend struct detail::block_handle<rma_object>;
     explicit rma_object(rma_vector<T> one) noexcept : one_(std::move(one)) {}
     rma_vector<T> one_;
 };
@@ -49,6 +50,22 @@ struct serializer<rma_object<T>> {
         if (one.size() > 1)
             r.fail("a range of several", "an object, or none", typeid(rma_object<T>));
         return rma_object<T>(std::move(one));
+    }
+};
+
+template <class T>
+struct detail::block_handle<rma_object<T>> {
+    using element = T;
+    using one = block_handle<rma_vector<T>>;
+    static bool may_leave(rma_object<T> const& v) noexcept { return one::may_leave(v.one_); }
+    static handed_block block(rma_object<T> const& v) noexcept { return one::block(v.one_); }
+    static void let_go(rma_object<T>& v) noexcept { one::let_go(v.one_); }
+    static rma_object<T> adopt(void* block, std::uint64_t count)
+    {
+        rma_vector<T> v = one::adopt(block, count);
+        if (count > 1)
+            throw_bad_handed_block();
+        return rma_object<T>(std::move(v));
     }
 };
 

@@ -2,6 +2,7 @@
 // rma_vector<T>: a vector in shared memory that changes owner when it is moved into a remote call.
 
 #include <towline/archive.hpp>
+#include <towline/detail/packed.hpp>
 #include <towline/detail/rma_storage.hpp>
 
 #include <algorithm>
@@ -69,7 +70,7 @@ public:
     rma_vector(std::initializer_list<T> values) : rma_vector(values.begin(), values.end()) {}
     explicit rma_vector(std::span<T const> values) : rma_vector(values.begin(), values.end()) {}
     /// Shares the elements.
-    rma_vector(rma_vector const& other) noexcept = default;
+    rma_vector(rma_vector const& other) = default;
     rma_vector(rma_vector&& other) noexcept
         : storage_(std::move(other.storage_)), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)),
           capacity_(std::exchange(other.capacity_, 0))
@@ -238,12 +239,15 @@ public:
 
 private:
     friend struct serializer<rma_vector>;
+    friend struct detail::block_handle<rma_vector>;
     [[nodiscard]] static detail::rma_storage make(size_type n)
     {
         if (n > max_size())
             throw std::length_error("towline::rma_vector: too many elements");
         return detail::rma_storage(n * sizeof(T), alignof(T));
     }
+    /// Owns a block of n elements.
+    rma_vector(detail::rma_storage&& block, size_type n) noexcept : storage_(std::move(block)), data_(first()), size_(n), capacity_(n) {}
     [[nodiscard]] T* first() const noexcept { return static_cast<T*>(storage_.block()); }
     [[nodiscard]] size_type checked(size_type i) const
     {

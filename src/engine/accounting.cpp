@@ -23,7 +23,7 @@ struct number_holder {
 
 } // namespace
 
-thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]] = 0;
+constinit thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]] = 0;
 
 unsigned thread_shard_slow() noexcept
 {
@@ -45,12 +45,17 @@ unsigned thread_shard_slow() noexcept
 
 void ledger::publish() noexcept
 {
+    std::lock_guard lock(publishing_);
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t blocks = 0;
+    std::uint64_t block_bytes = 0;
     unsigned const used = numbers_used.load(std::memory_order_relaxed);
     for (unsigned n = 0; n < used; ++n) {
         messages += shards_[n].messages.load(std::memory_order_relaxed);
         bytes += shards_[n].bytes.load(std::memory_order_relaxed);
+        blocks += shards_[n].blocks.load(std::memory_order_relaxed);
+        block_bytes += shards_[n].block_bytes.load(std::memory_order_relaxed);
     }
     // Nobody else writes these two counters, so a plain add is lossless.
     auto advance = [this](job::counter c, std::uint64_t now, std::uint64_t& before) {
@@ -61,6 +66,14 @@ void ledger::publish() noexcept
     };
     advance(job::counter::messages_sent, messages, published_messages_);
     advance(job::counter::bytes_inline, bytes, published_bytes_);
+    // These two others count as well: blocks that travelled with a message of their own.
+    auto share = [this](job::counter c, std::uint64_t now, std::uint64_t& before) {
+        if (now != before)
+            add(c, now - before);
+        before = now;
+    };
+    share(job::counter::handed_over, blocks, published_blocks_);
+    share(job::counter::bytes_handed_over, block_bytes, published_block_bytes_);
 }
 
 } // namespace towline::engine

@@ -11,7 +11,7 @@
 //     exposed            fetched: wire
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)
 //   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.
-// Heads and messages of the fast path are counted per thread and published by whoever polls, so the job's counters are
+// Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by whoever polls, so the job's counters are
 // at most 64 polls behind; after `drain` they are exact.
 
 #include "job/control.hpp"
@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 
 namespace towline::engine {
@@ -29,29 +30,39 @@ namespace towline::engine {
 inline constexpr unsigned shards = 32;
 inline constexpr unsigned shared_shard = shards - 1;
 [[nodiscard]] unsigned thread_shard_slow() noexcept;
-extern thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]];  // 0: not yet asked
+extern constinit thread_local unsigned thread_shard_number [[gnu::tls_model("initial-exec")]];  // 0: not yet asked
 [[nodiscard]] inline unsigned thread_shard() noexcept
 {
     unsigned const n = thread_shard_number;
     return n != 0 ? n - 1 : thread_shard_slow();
 }
 
+/// Adds to what only the threads of one shard write: no locked instruction for the first 31 threads.
+inline void add_to_shard(unsigned number, std::atomic<std::uint64_t>& what, std::uint64_t amount) noexcept
+{
+    if (number != shared_shard) [[likely]]
+        what.store(what.load(std::memory_order_relaxed) + amount, std::memory_order_release);
+    else
+        what.fetch_add(amount, std::memory_order_release);
+}
+
 class ledger {
 public:
     void attach(std::span<std::atomic<std::uint64_t>> counters) noexcept { counters_ = counters; }
 
-    /// One message with `bytes` inside. No locked instruction for the first 31 threads.
+    /// One message with `bytes` inside.
     void sent(std::uint64_t bytes) noexcept
     {
         unsigned const n = thread_shard();
-        shard& mine = shards_[n];
-        if (n != shared_shard) [[likely]] {
-            mine.messages.store(mine.messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-            mine.bytes.store(mine.bytes.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
-        } else {
-            mine.messages.fetch_add(1, std::memory_order_relaxed);
-            mine.bytes.fetch_add(bytes, std::memory_order_relaxed);
-        }
+        add_to_shard(n, shards_[n].messages, 1);
+        add_to_shard(n, shards_[n].bytes, bytes);
+    }
+    /// One block of so many bytes that was handed over inside a head.
+    void handed_over(std::uint64_t bytes) noexcept
+    {
+        unsigned const n = thread_shard();
+        add_to_shard(n, shards_[n].blocks, 1);
+        add_to_shard(n, shards_[n].block_bytes, bytes);
     }
     void add(job::counter c, std::uint64_t amount) noexcept
     {
@@ -64,17 +75,22 @@ public:
         add(number, 1);
         add(bytes, size);
     }
-    /// Writes what the threads counted into the job's counters. One thread at a time (the holder of the polling token).
+    /// Writes what the threads counted into the job's counters.
     void publish() noexcept;
 
 private:
     struct alignas(64) shard {
         std::atomic<std::uint64_t> messages{0};
         std::atomic<std::uint64_t> bytes{0};
+        std::atomic<std::uint64_t> blocks{0};
+        std::atomic<std::uint64_t> block_bytes{0};
     };
     std::array<shard, shards> shards_{};
+    std::mutex publishing_;
     std::uint64_t published_messages_ = 0;
     std::uint64_t published_bytes_ = 0;
+    std::uint64_t published_blocks_ = 0;
+    std::uint64_t published_block_bytes_ = 0;
     std::span<std::atomic<std::uint64_t>> counters_;
 };
 

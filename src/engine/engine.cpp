@@ -12,7 +12,7 @@
 
 namespace towline::engine {
 
-thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
 
 engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid())
 {
@@ -176,15 +176,17 @@ void engine::on_death(void (*function)(void* context, peer), void* context)
     impl_->death_context = context;
 }
 
+void engine::publish_counts() noexcept
+{
+    impl_->counts.publish();
+}
+
 bool engine::drain(std::chrono::nanoseconds timeout)
 {
     bool const all =
         wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
              "everything sent to be taken", timeout);
-    if (impl_->acquire_token()) {
-        impl_->counts.publish();
-        impl_->release_token();
-    }
+    impl_->counts.publish();
     return all;
 }
 

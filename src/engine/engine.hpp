@@ -189,6 +189,13 @@ public:
     /// The fast path: no blocks, no completions, and a head that best fits the transport's cheapest message (40 bytes; more is allowed).
     void send_small(peer to, handler_id, std::span<std::byte const> head);
 
+    /// For hand-overs inside a head: where the peer finds these bytes of the shared heap, or 0 if it cannot reach them (or nothing is known
+    /// of it yet: then send them as a block). The block is the sender's until a message that says where it is was sent.
+    [[nodiscard]] std::uint64_t share(peer, void const* data, std::size_t size) noexcept;
+    /// Takes over the block that a peer's `share` told of: the caller owns it now (heap::deallocate). Counts it as handed over. Throws what
+    /// heap::attach throws.
+    [[nodiscard]] void* claim(std::uint64_t where, std::size_t size);
+
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
 
@@ -218,6 +225,9 @@ public:
     /// Called once per peer that is gone (dead, left, or lost by its transport), from a poll, after the engine failed its own completions
     /// for it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
+
+    /// Brings the counters of setup up to date with everything that this thread did.
+    void publish_counts() noexcept;
 
     /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).
     bool drain(std::chrono::nanoseconds timeout);

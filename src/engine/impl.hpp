@@ -31,7 +31,7 @@
 namespace towline::engine {
 
 /// Set while this thread runs handlers or completions of an engine.
-extern thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]];
 
 /// A peer as the sender sees it.
 struct alignas(64) peer_state {

@@ -82,7 +82,7 @@ int engine::impl::poll(int budget, poller who)
         return n;
     }
     ++idle_polls;
-    if ((idle_polls & 63) == 1)
+    if ((idle_polls & 63) == 0)
         counts.publish();
     if ((idle_polls & 255) == 0)
         look_for_deaths();

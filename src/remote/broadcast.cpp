@@ -77,10 +77,11 @@ private:
 class local_call final : public detail::invocation {
 public:
     void wait_for_blocks() override {}
-    void reply_packed(void const* data, std::size_t size) override
+    bool reply_packed(std::byte* values, std::size_t size) override
     {
         flags = wire::packed;
-        append(result, data, size);
+        append(result, values, size);
+        return true;
     }
     void reply(detail::parcel& p) override
     {

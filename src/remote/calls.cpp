@@ -56,12 +56,14 @@ std::uint32_t call_table::pop()
 
 call_id call_table::acquire(pending_call const& call, std::uint32_t peer)
 {
-    std::uint32_t const i = pop();
+    unsigned const n = engine::thread_shard();
+    corner& mine = corners_[n];
+    std::uint32_t const i = mine.kept != 0 ? mine.free[--mine.kept] : pop();
     slot& s = at(i);
     s.call = call;
     s.peer.store(peer, std::memory_order_relaxed);
     std::uint32_t const generation = s.generation.load(std::memory_order_relaxed) + 1;
-    outstanding_.fetch_add(1, std::memory_order_relaxed);
+    engine::add_to_shard(n, mine.begun, 1);
     s.generation.store(generation, std::memory_order_release);
     return {i, generation};
 }
@@ -76,7 +78,12 @@ std::optional<pending_call> call_table::take(call_id id, std::uint32_t peer) noe
         !s.generation.compare_exchange_strong(expected, id.generation + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
         return std::nullopt;
     pending_call const call = s.call;
-    push(id.slot, id.slot);
+    unsigned const n = engine::thread_shard();
+    corner& mine = corners_[n];
+    if (n != engine::shared_shard && mine.kept < mine.free.size())
+        mine.free[mine.kept++] = id.slot;
+    else
+        push(id.slot, id.slot);
     return call;
 }
 

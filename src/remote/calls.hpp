@@ -2,6 +2,8 @@
 // Calls that wait for their reply: a slab of slots, each named on the wire by its number and a generation that changes with every use,
 // so that a late, repeated or made-up reply finds nothing.
 
+#include "engine/accounting.hpp"
+
 #include <towline/detail/runtime_api.hpp>
 
 #include <array>
@@ -29,7 +31,7 @@ struct pending_call {
     action_entry const* action = nullptr;
 };
 
-/// Thread-safe; acquiring and taking are one compare-and-swap each.
+/// Thread-safe. Each of the first 31 threads keeps some free slots for itself; taking is one compare-and-swap.
 class call_table {
 public:
     static constexpr std::uint32_t chunk_slots = 1024, max_chunks = 4096;
@@ -43,7 +45,11 @@ public:
     /// outstanding until `ended`.
     std::optional<pending_call> take(call_id, std::uint32_t peer) noexcept;
     /// A call that was taken is completed, and what waited for it has run or is a task.
-    void ended() noexcept { outstanding_.fetch_sub(1, std::memory_order_release); }
+    void ended() noexcept
+    {
+        unsigned const n = engine::thread_shard();
+        engine::add_to_shard(n, corners_[n].ended, 1);
+    }
     /// Takes every call to the peer and ends it.
     template <class F>
     void take_all(std::uint32_t peer, F&& each)
@@ -59,7 +65,16 @@ public:
                     }
             }
     }
-    [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
+    /// 0 only if there was a moment at which there were none.
+    [[nodiscard]] std::uint64_t outstanding() const noexcept
+    {
+        std::uint64_t ended = 0, begun = 0;
+        for (corner const& c : corners_)
+            ended += c.ended.load(std::memory_order_acquire);
+        for (corner const& c : corners_)
+            begun += c.begun.load(std::memory_order_acquire);
+        return begun - ended;
+    }
 
 private:
     struct slot {
@@ -71,13 +86,20 @@ private:
     struct chunk {
         std::array<slot, chunk_slots> slots;
     };
+    /// What one thread has of the table, but for the last, which the threads beyond share: it keeps no slots.
+    struct alignas(64) corner {
+        std::atomic<std::uint64_t> begun{0};
+        std::atomic<std::uint64_t> ended{0};
+        std::uint32_t kept = 0;
+        std::array<std::uint32_t, 75> free;  ///< `kept` of them; with the rest six lines
+    };
     slot& at(std::uint32_t i) noexcept { return chunks_[i / chunk_slots].load(std::memory_order_acquire)->slots[i % chunk_slots]; }
     std::uint32_t pop();
     void push(std::uint32_t first, std::uint32_t last) noexcept;
     void grow();
 
     std::atomic<std::uint64_t> free_;  ///< number of a slot + 1, and in the upper half a count against ABA
-    std::atomic<std::uint64_t> outstanding_{0};
+    std::array<corner, engine::shards> corners_{};
     std::atomic<std::uint32_t> chunks_made_{0};
     std::mutex growing_;
     std::unique_ptr<std::atomic<chunk*>[]> chunks_;

@@ -188,18 +188,15 @@ bool runtime::report_due() const noexcept
 void runtime::send_report()
 {
     report r{deaths_.load(std::memory_order_acquire), wanted_round_.load(std::memory_order_acquire), 0, 0};
-    auto const sum = [this](auto peer_info::*count) {
-        std::uint64_t n = 0;
-        for (int p = 0; p < size(); ++p)
-            if (alive(p))
-                n += (peers_[static_cast<std::size_t>(p)].*count).load(std::memory_order_acquire);
-        return n;
-    };
     // In this order: whatever the calls that are counted as handled have sent is counted, too.
-    r.handled = sum(&peer_info::handled);
+    for (int p = 0; p < size(); ++p)
+        if (alive(p))
+            r.handled += peers_[static_cast<std::size_t>(p)].handled.load(std::memory_order_acquire);
     if (!report_due())
         return;
-    r.sent = sum(&peer_info::sent);
+    for (int p = 0; p < size(); ++p)
+        if (alive(p))
+            r.sent += sent_to(p);
     own_ = r;
     int const to = coordinator();
     if (to == rank())

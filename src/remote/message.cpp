@@ -34,6 +34,15 @@ void throw_packing_mismatch()
 {
     throw archive_error("values that should be packed are not, or the other way round: the programs differ in this function's types");
 }
+void throw_bad_handed_block()
+{
+    throw archive_error("a block that is handed over cannot be what the function takes: the programs differ in this function's types");
+}
+
+void* message_view::claim(std::uint64_t, std::size_t)
+{
+    throw archive_error("blocks cannot be handed over inside packed values of a broadcast");
+}
 } // namespace detail
 
 namespace remoting {

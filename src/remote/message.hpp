@@ -59,6 +59,7 @@ public:
         max_bytes = r.max_message();
     }
     void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message); }
+    [[nodiscard]] void* claim(std::uint64_t where, std::size_t size) override { return runtime_.engine().claim(where, size); }
 
 private:
     runtime& runtime_;

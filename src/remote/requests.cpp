@@ -25,16 +25,25 @@ void incoming_call::wait_for_blocks()
     remoting::wait_for_blocks(runtime_, message_);
 }
 
-void incoming_call::reply_packed(void const* data, std::size_t size)
+void* incoming_call::claim(std::uint64_t where, std::size_t size)
+{
+    return runtime_.engine().claim(where, size);
+}
+
+std::uint64_t incoming_call::share(void const* data, std::size_t size)
+{
+    return runtime_.engine().share(message_.source(), data, size);
+}
+
+bool incoming_call::reply_packed(std::byte* values, std::size_t size)
 {
     replied_ = true;
     if (id_.generation == 0)
-        return;
-    std::byte buffer[detail::max_packed + sizeof(wire::reply_footer)];
-    std::memcpy(buffer, data != nullptr ? data : buffer, size);
+        return false;
     wire::reply_footer const f{id_.slot, id_.generation, wire::status::ok, wire::packed, 0};
-    std::memcpy(buffer + size, &f, sizeof f);
-    runtime_.send_bytes(source, wire::reply, {buffer, size + sizeof f});
+    std::memcpy(values + size, &f, sizeof f);
+    runtime_.send_bytes(source, wire::reply, {values, size + sizeof f});
+    return true;
 }
 
 void incoming_call::reply(detail::parcel& p)

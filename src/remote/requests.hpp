@@ -13,8 +13,10 @@ public:
     void run(action_entry const&) noexcept;
 
     void wait_for_blocks() override;
-    void reply_packed(void const* data, std::size_t size) override;
+    [[nodiscard]] void* claim(std::uint64_t where, std::size_t size) override;
+    bool reply_packed(std::byte* values, std::size_t size) override;
     void reply(detail::parcel&) override;
+    [[nodiscard]] std::uint64_t share(void const* data, std::size_t size) override;
 
 private:
     runtime& runtime_;

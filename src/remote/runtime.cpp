@@ -92,6 +92,24 @@ runtime::~runtime()
     stop_workers();
     scope const mine(this);
     objects_.clear();
+    for (auto& of_shard : sent_)
+        delete[] of_shard.load(std::memory_order_relaxed);
+}
+
+std::atomic<std::uint64_t>* runtime::begin_to_count(unsigned shard)
+{
+    auto fresh = std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>(size()));
+    std::atomic<std::uint64_t>* there = nullptr;
+    return sent_[shard].compare_exchange_strong(there, fresh.get(), std::memory_order_acq_rel) ? fresh.release() : there;
+}
+
+std::uint64_t runtime::sent_to(int rank) const noexcept
+{
+    std::uint64_t n = 0;
+    for (auto const& of_shard : sent_)
+        if (auto const* const counts = of_shard.load(std::memory_order_acquire))
+            n += counts[rank].load(std::memory_order_acquire);
+    return n;
 }
 
 void runtime::check_rank(int rank) const
@@ -139,7 +157,7 @@ std::uint32_t runtime::index_at(action_entry const& entry, int rank) const
 void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> head, std::span<engine::block const> blocks,
                          engine::completion sent)
 {
-    if (head.size() <= 40 && blocks.empty())
+    if (blocks.empty() && sent.function == nullptr)
         return engine_.send_small(static_cast<engine::peer>(rank), ids_[h], head);
     engine::outgoing out;
     out.to = static_cast<engine::peer>(rank);
@@ -175,16 +193,17 @@ auto with_reply(call_table& calls, detail::reply_to to, action_entry const& entr
 
 } // namespace
 
-void runtime::send_packed(action_entry const& entry, int rank, detail::reply_to to, std::byte* arguments, std::size_t size)
+bool runtime::send_packed(action_entry const& entry, int rank, detail::reply_to to, std::byte* arguments, std::size_t size)
 {
     check_rank(rank);
-    with_reply(calls_, to, entry, rank, [&](call_id id) {
+    return with_reply(calls_, to, entry, rank, [&](call_id id) {
         check_callable(rank);
         wire::request_footer const footer{index_at(entry, rank), id.slot, id.generation, wire::packed, 0};
         std::memcpy(arguments + size, &footer, sizeof footer);
         count_sent(rank);
         try {
             send_bytes(rank, wire::request, {arguments, size + sizeof footer});
+            return true;
         } catch (...) {
             count_unsent(rank);
             throw;
@@ -278,10 +297,11 @@ void runtime::check_may_wait(char const* what) const
 
 void runtime::flush_counters() noexcept
 {
+    engine_.publish_counts();
     std::scoped_lock lock(flush_mutex_);
     std::uint64_t sent = 0, handled = 0;
     for (int r = 0; r < size(); ++r) {
-        sent += peers_[static_cast<std::size_t>(r)].sent.load(std::memory_order_relaxed);
+        sent += sent_to(r);
         handled += peers_[static_cast<std::size_t>(r)].handled.load(std::memory_order_relaxed);
     }
     if (!setup_.counters.empty()) {
@@ -297,13 +317,17 @@ void runtime::flush_counters() noexcept
 
 namespace towline::detail {
 
-void send_packed(action_entry const& entry, int rank, reply_to to, std::byte* arguments, std::size_t size)
+bool send_packed(action_entry const& entry, int rank, reply_to to, std::byte* arguments, std::size_t size)
 {
-    remoting::runtime::current().send_packed(entry, rank, to, arguments, size);
+    return remoting::runtime::current().send_packed(entry, rank, to, arguments, size);
 }
 state_ref<state<void>> send_parcel(action_entry const& entry, int rank, reply_to to, parcel& p)
 {
     return remoting::runtime::current().send_parcel(entry, rank, to, p);
+}
+std::uint64_t share_block(int rank, void const* data, std::size_t size)
+{
+    return remoting::runtime::current().engine().share(static_cast<engine::peer>(rank), data, size);
 }
 int current_rank()
 {

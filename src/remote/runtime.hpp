@@ -106,7 +106,7 @@ public:
     }
 
     // Sending. `rank` is checked.
-    void send_packed(action_entry const&, int rank, detail::reply_to, std::byte* arguments, std::size_t size);
+    bool send_packed(action_entry const&, int rank, detail::reply_to, std::byte* arguments, std::size_t size);
     detail::state_ref<detail::state<void>> send_parcel(action_entry const&, int rank, detail::reply_to, detail::parcel&);
     detail::state_ref<detail::state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*,
                                                        detail::complete_all_function, std::span<std::byte const> packed, detail::parcel*);
@@ -116,8 +116,8 @@ public:
                     engine::completion sent = {});
     void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
     /// Counts a request on its way to `rank`, for the balance at the end.
-    void count_sent(int rank) noexcept { peers_[static_cast<std::size_t>(rank)].sent.fetch_add(1, std::memory_order_relaxed); }
-    void count_unsent(int rank) noexcept { peers_[static_cast<std::size_t>(rank)].sent.fetch_sub(1, std::memory_order_relaxed); }
+    void count_sent(int rank) { add_sent(rank, 1); }
+    void count_unsent(int rank) { add_sent(rank, ~std::uint64_t{0}); }
     void check_rank(int rank) const;
     void check_callable(int rank) const;  ///< version
     [[nodiscard]] std::exception_ptr death(int rank, char const* doing) const;
@@ -126,7 +126,6 @@ public:
 
 private:
     struct peer_info {
-        std::atomic<std::uint64_t> sent{0};     ///< requests
         std::atomic<std::uint64_t> handled{0};  ///< requests that arrived; written by handlers only
         std::atomic<bool> alive{true};
         std::atomic<bool> left{false};          ///< said goodbye
@@ -154,6 +153,17 @@ private:
         auto& n = peers_[static_cast<std::size_t>(source)].handled;
         n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
+    void add_sent(int rank, std::uint64_t amount)
+    {
+        unsigned const n = engine::thread_shard();
+        std::atomic<std::uint64_t>* mine = sent_[n].load(std::memory_order_acquire);
+        if (mine == nullptr) [[unlikely]]
+            mine = begin_to_count(n);
+        engine::add_to_shard(n, mine[rank], amount);
+    }
+    std::atomic<std::uint64_t>* begin_to_count(unsigned shard);
+    /// Requests that went to the rank.
+    [[nodiscard]] std::uint64_t sent_to(int rank) const noexcept;
     [[nodiscard]] std::uint32_t index_at(action_entry const&, int rank) const;
     void send_control(int rank, wire::control_message const&);
     bool run_until_ended(bool may_stop);
@@ -170,6 +180,8 @@ private:
     runtime_setup setup_;
     std::array<engine::handler_id, wire::handlers> ids_{};
     std::unique_ptr<peer_info[]> peers_;
+    /// Requests sent, by the shard of the sending thread and by rank; made when the first of a shard sends.
+    std::array<std::atomic<std::atomic<std::uint64_t>*>, engine::shards> sent_{};
     call_table calls_;
     object_table objects_;
     std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it

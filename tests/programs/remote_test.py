@@ -27,6 +27,10 @@ class Remote(JobTest):
         self.passes(2, "remote_nest", str(depth))
         self.passes(1, "remote_nest", str(depth))
 
+    def test_packed_values(self):
+        for ranks in (1, 2, 3):
+            self.passes(ranks, "remote_packed")
+
     def test_nothing_is_copied_that_need_not_be(self):
         self.passes(2, "remote_counters")
         if not SANITIZED:  # there the heap of malloc is off anyway

@@ -23,6 +23,9 @@ public:
 
     /// Blocks until every block that decoding began to fetch is there: suspends the handler. Throws peer_error if the sender died.
     virtual void wait_for_blocks() = 0;
+    /// Takes over the block that the sender's `share` described: the caller owns it now. Throws what heap::attach throws, and archive_error
+    /// in a message in which no blocks are handed over.
+    [[nodiscard]] virtual void* claim(std::uint64_t where, std::size_t size);
 
 protected:
     ~message_view() = default;
@@ -33,9 +36,11 @@ public:
     bool running = false;  ///< set once the arguments are decoded: what is thrown from then on is the function's
     int source = 0;        ///< the calling rank
 
-    /// The result. At most one of these, once.
-    virtual void reply_packed(void const* data, std::size_t size) = 0;
+    /// The result. At most one of these, once. `values` has room for footer_bytes behind `size`. False if nobody wants it.
+    virtual bool reply_packed(std::byte* values, std::size_t size) = 0;
     virtual void reply(parcel&) = 0;
+    /// Where the caller finds these bytes of the shared heap; 0 if it cannot reach them.
+    [[nodiscard]] virtual std::uint64_t share(void const*, std::size_t) { return 0; }
 
 protected:
     ~invocation() = default;

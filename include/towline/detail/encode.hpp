@@ -3,11 +3,12 @@
 
 #include <towline/archive.hpp>
 #include <towline/borrow.hpp>
+#include <towline/detail/packed.hpp>
 #include <towline/detail/parcel.hpp>
-#include <towline/detail/runtime_api.hpp>
 #include <towline/detail/signature.hpp>
 
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -36,21 +37,6 @@ template <class T>
 inline constexpr bool shared_handle = requires { typename T::shares_on_copy; };
 template <class T>
 inline constexpr bool shared_handle<serialize_buffer<T>> = true;
-
-/// What travels for a parameter or a result.
-template <class P>
-using wire_type = std::remove_cvref_t<P>;
-
-/// Types that are their own few bytes.
-template <class T>
-inline constexpr bool packable_type = std::is_same_v<T, bool> || (bitwise<T> && sizeof(T) <= max_packed &&
-                                                                  std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
-
-template <class... P>
-constexpr bool packable() noexcept
-{
-    return (packable_type<wire_type<P>> && ...) && (sizeof(wire_type<P>) + ... + 0) <= max_packed;
-}
 
 template <class P>
 consteval void check_parameter()
@@ -162,34 +148,22 @@ void encode_all(type_list<P...>, parcel& out, A&&... arguments)
     (encode_argument<P>(out, std::forward<A>(arguments)), ...);
 }
 
-/// Packed arguments: one behind the other, without gaps. Returns their end.
+/// Packed arguments: one behind the other, without gaps. `places` are those of the blocks that leave. Returns their end.
 template <class... P, class... A>
-std::byte* pack(type_list<P...>, std::byte* to, A&&... arguments)
+std::byte* pack(type_list<P...>, std::byte* to, [[maybe_unused]] std::uint64_t const* places, A&&... arguments)
 {
-    [[maybe_unused]] auto const one = [&to](auto const& value) {
-        std::memcpy(to, &value, sizeof value);
-        to += sizeof value;
+    [[maybe_unused]] auto const one = [&]<class W, class G>(std::type_identity<W>, G&& argument) {
+        if constexpr (std::is_same_v<W, std::remove_cvref_t<G>>)
+            pack_one<W>(to, argument, places);
+        else
+            pack_one<W>(to, static_cast<W>(std::forward<G>(argument)), places);
     };
-    (one(static_cast<wire_type<P>>(std::forward<A>(arguments))), ...);
+    (one(std::type_identity<wire_type<P>>{}, std::forward<A>(arguments)), ...);
     return to;
 }
 
-[[noreturn]] void throw_packed_size(std::size_t is, std::size_t should);
-[[noreturn]] void throw_bad_bool();
-
-template <class T>
-T unpack_one(std::byte const*& from)
-{
-    T value;
-    if constexpr (std::is_same_v<T, bool>) {
-        auto const byte = static_cast<unsigned char>(*from);
-        if (byte > 1)
-            throw_bad_bool();
-        value = byte != 0;
-    } else
-        std::memcpy(&value, from, sizeof value);
-    from += sizeof value;
-    return value;
-}
+/// Blocks may leave an argument only if it is given away as it is.
+template <class P, class A>
+inline constexpr bool lets_blocks_go = extent_of<wire_type<P>>().handles == 0 || std::is_same_v<wire_type<P>, A>;
 
 } // namespace towline::detail

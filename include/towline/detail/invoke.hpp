@@ -5,6 +5,8 @@
 #include <towline/future.hpp>
 #include <towline/locality.hpp>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -16,6 +18,36 @@ namespace towline::detail {
 /// A call's result on the wire: what a function returns, or what the future that it returns holds.
 template <class R>
 using result_type = wire_type<typename unwrapped<wire_type<R>>::type>;
+
+/// Answers with an archive of what make() returns.
+template <class Make>
+void reply_with_archive(invocation& in, Make&& make)
+{
+    parcel out;
+    auto& value = out.hold(std::forward<Make>(make));
+    in.running = false;  // what fails from here on is not the function's
+    out.writer().write(std::move(value));
+    out.end_argument(false);
+    in.reply(out);
+}
+
+/// Answers with packed values; false, and nothing was sent, if a block in them cannot change owner.
+template <class R>
+bool reply_with_values(invocation& in, R& value)
+{
+    constexpr packed_extent extent = extent_of<R>();
+    std::array<std::uint64_t, extent.handles> places;
+    std::uint64_t* place = places.data();
+    if (!share_blocks(std::as_const(value), place, [&in](void const* data, std::size_t size) { return in.share(data, size); }))
+        return false;
+    std::byte bytes[extent.bytes + footer_bytes];
+    std::byte* end = bytes;
+    std::uint64_t const* next = places.data();
+    pack_one(end, value, next);
+    if (in.reply_packed(bytes, extent.bytes))
+        let_go_of_blocks(value);
+    return true;
+}
 
 template <class F>
 void run_and_reply(invocation& in, F&& call)
@@ -31,39 +63,33 @@ void run_and_reply(invocation& in, F&& call)
     };
     if constexpr (std::is_void_v<result>) {
         get();
-        in.reply_packed(nullptr, 0);
+        std::byte room[footer_bytes];
+        static_cast<void>(in.reply_packed(room, 0));
     } else if constexpr (packable<result>()) {
-        result const value = get();
-        in.reply_packed(&value, sizeof value);
+        result value = get();
+        if (!reply_with_values(in, value))
+            reply_with_archive(in, [&]() -> result { return std::move(value); });
     } else {
-        parcel out;
-        auto& value = out.hold(get);
-        in.running = false;  // what fails from here on is not the function's
-        out.writer().write(std::move(value));
-        out.end_argument(false);
-        in.reply(out);
+        reply_with_archive(in, get);
     }
-}
-
-template <class... P>
-std::tuple<wire_type<P>...> unpack(type_list<P...>, std::span<std::byte const> bytes)
-{
-    constexpr std::size_t size = (sizeof(wire_type<P>) + ... + 0);
-    if (bytes.size() != size)
-        throw_packed_size(bytes.size(), size);
-    [[maybe_unused]] std::byte const* p = bytes.data();
-    return std::tuple<wire_type<P>...>{unpack_one<wire_type<P>>(p)...};
 }
 
 [[noreturn]] void throw_packing_mismatch();
 
-/// Calls f with arguments decoded as the parameters' types; `First` precede them.
+/// Packed values as a tuple.
+template <class... P>
+std::tuple<wire_type<P>...> unpack(type_list<P...>, message_view& m)
+{
+    check_packed_size<P...>(m);
+    [[maybe_unused]] std::byte const* p = m.bytes.data();
+    return std::tuple<wire_type<P>...>{unpack_one<wire_type<P>>(m, p)...};
+}
+
+/// Calls f with arguments decoded as the parameters' types.
 template <class... P, class F>
 void decode_and_run(type_list<P...> parameters, invocation& in, F&& f)
 {
     (check_parameter<P>(), ...);
-    if (in.packed != packable<P...>())
-        throw_packing_mismatch();
     auto const with = [&](std::tuple<wire_type<P>...>& arguments) {
         run_and_reply(in, [&]() -> decltype(auto) {
             return std::apply([&](wire_type<P>&... a) -> decltype(auto) {
@@ -72,9 +98,16 @@ void decode_and_run(type_list<P...> parameters, invocation& in, F&& f)
         });
     };
     if constexpr (packable<P...>()) {
-        auto arguments = unpack(parameters, in.bytes);
-        with(arguments);
+        if (in.packed) {
+            auto arguments = unpack(parameters, in);
+            return with(arguments);
+        }
+    }
+    if constexpr (always_packable<P...>()) {
+        throw_packing_mismatch();
     } else {
+        if (in.packed)
+            throw_packing_mismatch();
         archive_reader reader(in.bytes, in.chunks, {.max_bytes = in.max_bytes});
         std::tuple<wire_type<P>...> arguments{reader.read<wire_type<P>>()...};
         reader.finish();
@@ -119,10 +152,16 @@ void complete_call(state_base& base, message_view& m)
     if constexpr (std::is_void_v<R>) {
         if (!m.packed || !m.bytes.empty())
             throw_packing_mismatch();
-    } else if constexpr (packable<R>()) {
-        if (!m.packed)
-            throw_packing_mismatch();
-        s.emplace(std::get<0>(unpack(type_list<R>{}, m.bytes)));
+    } else if (packable<R>() && m.packed) {
+        if constexpr (packable<R>()) {
+            check_packed_size<R>(m);
+            s.emplace_from([&] {
+                std::byte const* p = m.bytes.data();
+                return unpack_one<R>(m, p);
+            });
+        }
+    } else if constexpr (always_packable<R>()) {
+        throw_packing_mismatch();
     } else {
         if (m.packed)
             throw_packing_mismatch();

@@ -12,39 +12,25 @@
 namespace towline::detail {
 
 /// A counted reference to a block. The count is not in the block: the block's first byte is the data's, so that the block can be given
-/// away.
+/// away; and it is made with the second reference, since most blocks never have one.
 class rma_storage {
     struct owners : pooled {
-        std::atomic<std::uint32_t> count{1};
+        std::atomic<std::uint32_t> count{2};
     };
 
 public:
     rma_storage() noexcept = default;
-    rma_storage(std::size_t bytes, std::size_t alignment) : owners_(new owners)
-    {
-        try {
-            block_ = rma_allocate(bytes, alignment);
-        } catch (...) {
-            delete owners_;
-            throw;
-        }
-    }
+    rma_storage(std::size_t bytes, std::size_t alignment) : block_(rma_allocate(bytes, alignment)) {}
     /// Takes a block over that the caller owns.
-    [[nodiscard]] static rma_storage adopt(void* block)
+    [[nodiscard]] static rma_storage adopt(void* block) noexcept
     {
         rma_storage s;
         s.block_ = block;
-        s.owners_ = new owners;
         return s;
     }
-    rma_storage(rma_storage const& other) noexcept : block_(other.block_), owners_(other.owners_)
-    {
-        if (owners_ != nullptr)
-            owners_->count.fetch_add(1, std::memory_order_relaxed);
-    }
-    rma_storage(rma_storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)), owners_(std::exchange(other.owners_, nullptr))
-    {
-    }
+    /// Several threads may copy one handle at a time. Throws std::bad_alloc.
+    rma_storage(rma_storage const& other) : block_(other.block_), owners_(other.one_more()) {}
+    rma_storage(rma_storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)), owners_(other.take_owners()) {}
     rma_storage& operator=(rma_storage other) noexcept
     {
         swap(other);
@@ -52,33 +38,64 @@ public:
     }
     ~rma_storage()
     {
-        if (owners_ != nullptr && owners_->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-            rma_deallocate(block_);
-            delete owners_;
-        }
+        if (block_ == nullptr)
+            return;
+        owners* const all = owners_.load(std::memory_order_relaxed);
+        if (all != nullptr && all->count.fetch_sub(1, std::memory_order_acq_rel) != 1)
+            return;
+        rma_deallocate(block_);
+        delete all;
     }
     void swap(rma_storage& other) noexcept
     {
         std::swap(block_, other.block_);
-        std::swap(owners_, other.owners_);
+        owners* const mine = take_owners();
+        owners_.store(other.take_owners(), std::memory_order_relaxed);
+        other.owners_.store(mine, std::memory_order_relaxed);
     }
     [[nodiscard]] void* block() const noexcept { return block_; }
     /// No other handle refers to the block.
-    [[nodiscard]] bool sole() const noexcept { return owners_ != nullptr && owners_->count.load(std::memory_order_acquire) == 1; }
+    [[nodiscard]] bool sole() const noexcept
+    {
+        owners const* const all = owners_.load(std::memory_order_acquire);
+        return block_ != nullptr && (all == nullptr || all->count.load(std::memory_order_acquire) == 1);
+    }
     [[nodiscard]] long use_count() const noexcept
     {
-        return owners_ == nullptr ? 0 : static_cast<long>(owners_->count.load(std::memory_order_relaxed));
+        owners const* const all = owners_.load(std::memory_order_acquire);
+        return block_ == nullptr ? 0 : all == nullptr ? 1 : static_cast<long>(all->count.load(std::memory_order_relaxed));
     }
     /// The caller owns the block from now on. Sole owners only.
     [[nodiscard]] void* release() noexcept
     {
-        delete std::exchange(owners_, nullptr);
+        delete take_owners();
         return std::exchange(block_, nullptr);
     }
 
 private:
+    owners* one_more() const
+    {
+        if (block_ == nullptr)
+            return nullptr;
+        owners* all = owners_.load(std::memory_order_acquire);
+        if (all == nullptr) {
+            auto* const first = new owners;
+            if (owners_.compare_exchange_strong(all, first, std::memory_order_acq_rel, std::memory_order_acquire))
+                return first;
+            delete first;
+        }
+        all->count.fetch_add(1, std::memory_order_relaxed);
+        return all;
+    }
+    owners* take_owners() noexcept
+    {
+        owners* const all = owners_.load(std::memory_order_relaxed);
+        owners_.store(nullptr, std::memory_order_relaxed);
+        return all;
+    }
+
     void* block_ = nullptr;
-    owners* owners_ = nullptr;
+    mutable std::atomic<owners*> owners_{nullptr};
 };
 
 } // namespace towline::detail

@@ -16,6 +16,8 @@ namespace towline::detail {
 inline constexpr std::size_t footer_bytes = 16;
 /// The most that packed arguments or results take: with the footer, one cell of the shared-memory ring.
 inline constexpr std::size_t max_packed = 24;
+/// The same where blocks change owner: what an archive would cost is more than a second and a third cell.
+inline constexpr std::size_t max_packed_handles = 96;
 
 /// Decodes a reply into its state and completes it. What it throws becomes the state's error.
 using complete_function = void (*)(state_base&, message_view&);
@@ -28,10 +30,14 @@ struct reply_to {
     complete_function complete = nullptr;
 };
 
-/// Sends a call. `arguments` has room for footer_bytes behind `size`. What fails goes into the state, or is thrown where there is none.
-void send_packed(action_entry const&, int rank, reply_to, std::byte* arguments, std::size_t size);
+/// Sends a call. `arguments` has room for footer_bytes behind `size`. What fails goes into the state (then false), or is thrown where there
+/// is none.
+bool send_packed(action_entry const&, int rank, reply_to, std::byte* arguments, std::size_t size);
 /// The same for encoded arguments; the returned state becomes ready when all that was lent may be reused (null: it may be already).
 state_ref<state<void>> send_parcel(action_entry const&, int rank, reply_to, parcel&);
+
+/// Where the rank finds these bytes of the shared heap, for message_view::claim there; 0 if it cannot reach them.
+[[nodiscard]] std::uint64_t share_block(int rank, void const* data, std::size_t size);
 
 /// Sends a call to several ranks down a tree. `complete` null: a post.
 state_ref<state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*, complete_all_function,
