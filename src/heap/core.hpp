@@ -2,6 +2,7 @@
 // The heap's one object: window, extents, pool of small blocks, return box. Constant-initialized, never destroyed: malloc may need it
 // before the first constructor and after the last destructor.
 
+#include "base/unseen_order.hpp"
 #include "heap/extents.hpp"
 #include "heap/foreign.hpp"
 #include "heap/returns.hpp"
@@ -23,21 +24,11 @@ struct arena_page {
     return_box returns;
 };
 
-#if defined(__SANITIZE_THREAD__)
-#define TOWLINE_HEAP_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TOWLINE_HEAP_TSAN 1
-#endif
-#endif
-/// The pool's locks, and the way of a block through other processes, are invisible to the thread sanitizer, which would take reuse of a
-/// block by another thread for a race: called before a block goes, and after it came. Nothing in other builds.
+/// The pool's locks, and the way of a block through other processes: passed before a block goes, and after it came.
+inline constinit base::unseen_order reuse;
 inline void order_reuse() noexcept
 {
-#if defined(TOWLINE_HEAP_TSAN)
-    static std::atomic<int> reuse{0};
-    reuse.fetch_add(1, std::memory_order_acq_rel);
-#endif
+    reuse.pass();
 }
 
 struct core {

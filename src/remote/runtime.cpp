@@ -1,6 +1,7 @@
 #include "remote/runtime.hpp"
 
 #include "base/log.hpp"
+#include "base/unseen_order.hpp"
 #include "job/control.hpp"
 
 #include <towline/error.hpp>
@@ -16,6 +17,7 @@ namespace {
 std::atomic<runtime*> process_runtime{nullptr};
 std::atomic<int> scopes{0};  // threads have a runtime of their own only in tests
 thread_local runtime* thread_runtime = nullptr;
+base::unseen_order through_peers;  // a peer's message may be the answer to one of another thread
 
 [[gnu::noinline]] runtime*& thread_slot() noexcept
 {
@@ -69,6 +71,7 @@ runtime::runtime(engine::engine& e, action_table const* actions)
     // A handler of this runtime acts for it, whichever thread polls.
     auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
         ids_[id] = engine_.add_handler([](void* self, engine::engine&, engine::incoming& m) {
+            through_peers.pass();
             auto* const r = static_cast<runtime*>(self);
             if (scopes.load(std::memory_order_relaxed) == 0) [[likely]]
                 return (r->*Handler)(m);
@@ -157,6 +160,7 @@ std::uint32_t runtime::index_at(action_entry const& entry, int rank) const
 void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> head, std::span<engine::block const> blocks,
                          engine::completion sent)
 {
+    through_peers.pass();
     if (blocks.empty() && sent.function == nullptr)
         return engine_.send_small(static_cast<engine::peer>(rank), ids_[h], head);
     engine::outgoing out;
