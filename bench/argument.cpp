@@ -5,6 +5,7 @@
 //   borrow_vector  a std::vector lent to the call, for a handler that takes std::vector const&: copied once, into the handler's vector
 //   borrow_span    a std::vector lent to the call (towline::borrow), for a handler that takes a std::span
 //   rma_shared     an rma_vector that the caller keeps, for a handler that takes an rma_vector: copied once
+//   ..._small      64 KiB only: the function is marked as small and runs where the message arrives, not on a worker
 //
 // untouched: the caller does not write the data between turns, the handler does not read them.
 // rewritten: the caller writes every word before each call (not timed), the handler reads every word (timed) and returns their sum.
@@ -38,11 +39,26 @@ word take_shared(towline::rma_vector<word> const& data, bool read)
     return look({data.data(), data.size()}, read);
 }
 
+// The same functions, marked.
+word take_vector_small(std::vector<word> const& data, bool read)
+{
+    return look(data, read);
+}
+word take_span_small(std::span<word const> data, bool read)
+{
+    return look(data, read);
+}
+word take_shared_small(towline::rma_vector<word> const& data, bool read)
+{
+    return look({data.data(), data.size()}, read);
+}
+
 /// `call(data, read)` passes one of `fields`: one per size, kept, so that its pages stay warm.
 template <class Container, class Call>
-void offer(bench::program& program, std::string const& variant, std::map<std::uint64_t, Container>& fields, Call call)
+void offer(bench::program& program, std::string const& variant, std::map<std::uint64_t, Container>& fields, Call call,
+           std::span<std::uint64_t const> sizes = bench::argument_sizes)
 {
-    for (auto const size : bench::argument_sizes)
+    for (auto const size : sizes)
         for (std::string const mode : bench::modes)
             program.add({.name = "argument", .size = size, .mode = mode, .subject = "towline", .variant = variant}, [=, &fields](bench::sampler& b) {
                 static word seed = 0;
@@ -65,6 +81,13 @@ void offer(bench::program& program, std::string const& variant, std::map<std::ui
 
 } // namespace
 
+template <>
+inline constexpr bool towline::small<&take_vector_small> = true;
+template <>
+inline constexpr bool towline::small<&take_span_small> = true;
+template <>
+inline constexpr bool towline::small<&take_shared_small> = true;
+
 int main(int argc, char** argv)
 {
     bench::program program(argc, argv, "argument", "One big argument; run it with `towline run -n 2 --bind core`.");
@@ -83,5 +106,11 @@ int main(int argc, char** argv)
     offer(program, "borrow_vector", plain, [=](auto& v, bool read) { return towline::async<&take_vector>(peer, towline::borrow(v), read).get(); });
     offer(program, "borrow_span", plain, [=](auto& v, bool read) { return towline::async<&take_span>(peer, towline::borrow(v), read).get(); });
     offer(program, "rma_shared", shared, [=](auto& v, bool read) { return towline::async<&take_shared>(peer, v, read).get(); });
+    auto const first = std::span(bench::argument_sizes).first(1);
+    offer(program, "vector_small", plain, [=](auto& v, bool read) { return towline::async<&take_vector_small>(peer, v, read).get(); }, first);
+    offer(program, "vector_span_small", plain, [=](auto& v, bool read) { return towline::async<&take_span_small>(peer, v, read).get(); }, first);
+    offer(program, "borrow_vector_small", plain,
+          [=](auto& v, bool read) { return towline::async<&take_vector_small>(peer, towline::borrow(v), read).get(); }, first);
+    offer(program, "rma_shared_small", shared, [=](auto& v, bool read) { return towline::async<&take_shared_small>(peer, v, read).get(); }, first);
     return program.run();
 }
