@@ -1,0 +1,135 @@
+// Packing and unpacking of derived datatypes, in one process: 1 MiB of data in blocks of `size` bytes.
+//
+//   memcpy    the same bytes in a row: what no datatype can beat by much
+//   by_hand   the loop that a program would write, its block size and stride known to the compiler
+//   towline   layout::stream; `whole` in one call, `pieces` in calls of 8 KiB as a pipeline makes them
+//
+// Cases: strided (blocks at twice their size), listed (blocks at irregular places, by_hand is a memcpy per entry of a list), face_x and
+// face_y (of a cube of 128 doubles a side: 128 KiB).
+
+#include "harness.hpp"
+#include "layout/stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace towline;
+using i64 = std::int64_t;
+
+constexpr i64 payload = 1 << 20;
+constexpr i64 piece = 8 << 10;
+
+struct memory {
+    std::vector<std::byte> apart, together;
+};
+
+/// Both ways of one datatype, whole and in pieces.
+void offer(bench::program& p, std::string const& name, i64 size, layout::datatype const& type, i64 count, memory& m)
+{
+    layout::stream const s(type, count);
+    for (bool const pack : {true, false}) {
+        auto move = [&m, s, type, pack](i64 first, i64 last) {
+            if (pack)
+                s.pack(m.apart.data(), first, last, m.together.data() + first);
+            else
+                s.unpack(m.apart.data(), first, last, m.together.data() + first);
+        };
+        std::string const mode = pack ? "pack" : "unpack";
+        p.add({.name = name, .size = static_cast<std::uint64_t>(size), .mode = mode, .subject = "towline", .variant = "whole"},
+              [=](bench::sampler& b) { b.batch(4, [&] { move(0, s.size()); }); });
+        p.add({.name = name, .size = static_cast<std::uint64_t>(size), .mode = mode, .subject = "towline", .variant = "pieces"},
+              [=](bench::sampler& b) {
+                  b.batch(4, [&] {
+                      for (i64 at = 0; at < s.size(); at += piece)
+                          move(at, std::min(at + piece, s.size()));
+                  });
+              });
+    }
+}
+
+template <class Loop>
+void by_hand(bench::program& p, std::string const& name, i64 size, bool pack, Loop loop)
+{
+    p.add({.name = name, .size = static_cast<std::uint64_t>(size), .mode = pack ? "pack" : "unpack", .subject = "by_hand"},
+          [=](bench::sampler& b) { b.batch(4, loop); });
+}
+
+/// A row of bytes and blocks of it that lie `Stride` bytes apart.
+template <i64 Block, i64 Stride>
+void offer_strided(bench::program& p, std::string const& name, i64 n, memory& m)
+{
+    offer(p, name, Block, layout::hvector(n, Block, Stride, layout::datatype::of(layout::kind::byte)), 1, m);
+    by_hand(p, name, Block, true, [&m, n] {
+        std::byte* to = m.together.data();
+        std::byte const* from = m.apart.data();
+        for (i64 i = 0; i < n; ++i)
+            std::memcpy(to + i * Block, from + i * Stride, Block);
+    });
+    by_hand(p, name, Block, false, [&m, n] {
+        std::byte* to = m.apart.data();
+        std::byte const* from = m.together.data();
+        for (i64 i = 0; i < n; ++i)
+            std::memcpy(to + i * Stride, from + i * Block, Block);
+    });
+}
+
+/// Blocks of 1 to 2 * mean - 1 words (mean > 1), or all alike, with gaps of 1 to 7 words.
+void offer_listed(bench::program& p, std::string const& name, i64 mean, bool alike, memory& m, std::vector<i64>& lengths,
+                  std::vector<i64>& at)
+{
+    std::mt19937 random(1);
+    for (i64 end = 0, sum = 0; sum < payload / 8;) {
+        i64 const length = alike ? mean : 1 + static_cast<i64>(random()) % (2 * mean - 1);
+        lengths.push_back(length);
+        at.push_back(end);
+        end += length + 1 + static_cast<i64>(random()) % 7;
+        sum += length;
+    }
+    offer(p, name, 8 * mean, layout::indexed(lengths, at, layout::datatype::of(layout::kind::double_c)), 1, m);
+    for (bool const pack : {true, false})
+        by_hand(p, name, 8 * mean, pack, [&m, &lengths, &at, pack] {
+            std::byte* together = m.together.data();
+            for (std::size_t i = 0; i < at.size(); ++i) {
+                std::byte* const apart = m.apart.data() + at[i] * 8;
+                auto const bytes = static_cast<std::size_t>(lengths[i] * 8);
+                if (pack)
+                    std::memcpy(together, apart, bytes);
+                else
+                    std::memcpy(apart, together, bytes);
+                together += bytes;
+            }
+        });
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    bench::program program(argc, argv, "layout", "Packing and unpacking of derived datatypes in one process.");
+    memory m{std::vector<std::byte>(16 * payload, std::byte{1}), std::vector<std::byte>(2 * payload, std::byte{2})};
+    program.add({.name = "strided", .size = payload, .mode = "pack", .subject = "memcpy"},
+                [&m](bench::sampler& b) { b.batch(4, [&] { std::memcpy(m.together.data(), m.apart.data(), payload); }); });
+    offer_strided<1, 2>(program, "strided", payload, m);
+    offer_strided<4, 8>(program, "strided", payload / 4, m);
+    offer_strided<8, 16>(program, "strided", payload / 8, m);
+    offer_strided<16, 32>(program, "strided", payload / 16, m);
+    offer_strided<24, 48>(program, "strided", payload / 24, m);
+    offer_strided<32, 64>(program, "strided", payload / 32, m);
+    offer_strided<40, 80>(program, "strided", payload / 40, m);
+    offer_strided<64, 128>(program, "strided", payload / 64, m);
+    offer_strided<256, 512>(program, "strided", payload / 256, m);
+    offer_strided<1024, 2048>(program, "strided", payload / 1024, m);
+    offer_strided<4096, 8192>(program, "strided", payload / 4096, m);
+    constexpr i64 side = 128;
+    offer_strided<8, side * 8>(program, "face_x", side * side, m);
+    offer_strided<side * 8, side * side * 8>(program, "face_y", side, m);
+    std::vector<i64> lengths[3], at[3];
+    offer_listed(program, "listed_alike", 1, true, m, lengths[0], at[0]);
+    offer_listed(program, "listed", 4, false, m, lengths[1], at[1]);
+    offer_listed(program, "listed", 32, false, m, lengths[2], at[2]);
+    return program.run();
+}

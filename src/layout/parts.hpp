@@ -1,0 +1,36 @@
+#pragma once
+// What constructors are made of: something with data and bounds, copies of it in a row, and several of them side by side.
+
+#include "layout/description.hpp"
+
+namespace towline::layout {
+
+/// A datatype under construction.
+struct part {
+    placed bytes, typed;
+    bounds limits;
+    std::int64_t size = 0, external_size = 0, elements = 0;
+    std::optional<kind> uniform;  ///< as datatype::uniform
+};
+
+[[nodiscard]] part part_of(datatype const&);
+/// `count` copies, `stride` bytes apart.
+[[nodiscard]] part copies(part const&, std::int64_t count, std::int64_t stride, checked const&);
+[[nodiscard]] datatype finished(part&&, checked const&);
+
+/// Parts at displacements, in the order of the stream.
+class assembly {
+public:
+    explicit assembly(checked in) : in_(in) {}
+    void add(std::int64_t displacement, part const&);
+    void reserve(std::size_t n);
+    [[nodiscard]] part finish();
+
+private:
+    checked in_;
+    part sum_;
+    bool mixed_ = false;
+    gatherer bytes_, typed_;
+};
+
+} // namespace towline::layout

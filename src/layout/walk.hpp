@@ -1,0 +1,153 @@
+#pragma once
+// Walks a tree in the order of the stream and tells a sink what lies where. Places are addresses as integers: buffers may be null with
+// absolute displacements (MPI_BOTTOM), and arithmetic on them wraps as the processor's does.
+//
+// A sink has
+//   block(at, bytes, unit)                          bytes in a row
+//   strided(at, stride, n, bytes, unit)             n such blocks
+//   listed(at, displacements, n, bytes, unit)       the same at displacements
+// A part of the stream is found by arithmetic and binary search, so beginning anywhere costs O(depth).
+
+#include "layout/node.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace towline::layout {
+
+using place_t = std::uintptr_t;
+
+[[nodiscard]] inline place_t moved(place_t at, std::int64_t by) noexcept
+{
+    return at + static_cast<place_t>(by);
+}
+/// The i-th of places `stride` bytes apart.
+[[nodiscard]] inline place_t moved(place_t at, std::int64_t i, std::int64_t stride) noexcept
+{
+    return at + static_cast<place_t>(i) * static_cast<place_t>(stride);
+}
+
+/// All of a node.
+template <class Sink>
+void walk_all(node const& n, place_t at, Sink& sink)
+{
+    switch (n.what) {
+    case form::block: sink.block(at, n.size, n.unit); break;
+    case form::loop:
+        if (n.child->what == form::block) {
+            sink.strided(at, n.stride, n.count, n.child->size, n.child->unit);
+            break;
+        }
+        for (std::int64_t i = 0; i < n.count; ++i, at = moved(at, n.stride))
+            walk_all(*n.child, at, sink);
+        break;
+    case form::list:
+        if (n.child->what == form::block) {
+            sink.listed(at, n.displacements.data(), n.count, n.child->size, n.child->unit);
+            break;
+        }
+        for (std::int64_t const d : n.displacements)
+            walk_all(*n.child, moved(at, d), sink);
+        break;
+    case form::pieces: {
+        std::int64_t const* const starts = n.starts.data();
+        std::int64_t const* const displacements = n.displacements.data();
+        for (std::int64_t i = 0; i < n.count; ++i)
+            sink.block(moved(at, displacements[i]), starts[i + 1] - starts[i], n.unit);
+        break;
+    }
+    case form::sequence:
+        for (std::size_t i = 0; i < n.children.size(); ++i)
+            walk_all(*n.children[i], moved(at, n.displacements[i]), sink);
+        break;
+    }
+}
+
+template <class Sink>
+void walk_part(node const& n, place_t at, std::int64_t first, std::int64_t last, Sink& sink);
+
+/// The bytes [first, last) of copies of `child`, the i-th at where(i); whole ones in the middle go to whole(i, how many).
+template <class Where, class Whole, class Sink>
+void walk_copies(node const& child, std::int64_t first, std::int64_t last, Where where, Whole whole, Sink& sink)
+{
+    std::int64_t i = 0;
+    if (first != 0) {
+        i = first / child.size;
+        std::int64_t const begin = i * child.size;
+        if (first != begin) {
+            walk_part(child, where(i), first - begin, std::min(child.size, last - begin), sink);
+            if (last - begin <= child.size)
+                return;
+            ++i;
+        }
+    }
+    std::int64_t const end = last / child.size;
+    if (end > i)
+        whole(i, end - i);
+    if (std::int64_t const rest = last - end * child.size; rest != 0)
+        walk_part(child, where(end), 0, rest, sink);
+}
+
+/// The bytes [first, last) of any number of copies, `stride` bytes apart.
+template <class Sink>
+void walk_loop(node const& child, std::int64_t stride, place_t at, std::int64_t first, std::int64_t last, Sink& sink)
+{
+    walk_copies(
+        child, first, last, [&](std::int64_t i) { return moved(at, i, stride); },
+        [&](std::int64_t i, std::int64_t n) {
+            place_t from = moved(at, i, stride);
+            if (child.what == form::block) {
+                sink.strided(from, stride, n, child.size, child.unit);
+                return;
+            }
+            for (; n > 0; --n, from = moved(from, stride))
+                walk_all(child, from, sink);
+        },
+        sink);
+}
+
+/// The bytes [first, last) of a node; 0 <= first < last <= size.
+template <class Sink>
+void walk_part(node const& n, place_t at, std::int64_t first, std::int64_t last, Sink& sink)
+{
+    if (last - first == n.size) {
+        walk_all(n, at, sink);
+        return;
+    }
+    switch (n.what) {
+    case form::block: sink.block(moved(at, first), last - first, n.unit); break;
+    case form::loop: walk_loop(*n.child, n.stride, at, first, last, sink); break;
+    case form::list: {
+        node const& child = *n.child;
+        std::int64_t const* const displacements = n.displacements.data();
+        walk_copies(
+            child, first, last, [&](std::int64_t i) { return moved(at, displacements[i]); },
+            [&](std::int64_t i, std::int64_t many) {
+                if (child.what == form::block) {
+                    sink.listed(at, displacements + i, many, child.size, child.unit);
+                    return;
+                }
+                for (; many > 0; --many, ++i)
+                    walk_all(child, moved(at, displacements[i]), sink);
+            },
+            sink);
+        break;
+    }
+    case form::pieces:
+    case form::sequence: {
+        auto const& starts = n.starts;
+        auto i = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin() - 1);
+        for (; first < last; first = starts[++i]) {
+            std::int64_t const from = first - starts[i], to = std::min(last, starts[i + 1]) - starts[i];
+            place_t const here = moved(at, n.displacements[i]);
+            if (n.what == form::pieces)
+                sink.block(moved(here, from), to - from, n.unit);
+            else
+                walk_part(*n.children[i], here, from, to, sink);
+        }
+        break;
+    }
+    }
+}
+
+} // namespace towline::layout
