@@ -41,7 +41,8 @@ public:
             if (!writer_.open())
                 begin();
             // The reader is this component, so nothing can be corrupt.
-            if (writer_.write(id, head, body) != ring_writer::outcome::written)
+            bool const one = body.empty() && head.size() <= shm::inline_bytes && writer_.write_one(id, head);
+            if (!one && writer_.write(id, head, body) != ring_writer::outcome::written)
                 return send_status::busy;
         }
         if (event_ != nullptr)

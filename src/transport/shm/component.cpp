@@ -63,6 +63,13 @@ public:
 
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
+        if (body.empty() && head.size() <= inline_bytes && to < size_ && outbound_[to].send_one(id, head)) [[likely]]
+            return send_status::sent;
+        return send_any(to, id, head, body);
+    }
+
+    [[gnu::noinline]] send_status send_any(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
+    {
         check_eager(*this, max_eager, head.size(), body.size());
         if (to >= size_ || to == rank_) [[unlikely]]
             return send_status::unreachable;

@@ -11,6 +11,17 @@ namespace towline::transport::shm {
 
 class alignas(64) outbound {
 public:
+    /// The short way of what fits one cell, to a peer that has been sent to before. False, and nothing happened, if anything is in its way.
+    [[nodiscard, gnu::always_inline]] bool send_one(handler_id id, std::span<std::byte const> payload) noexcept
+    {
+        if (locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+            return false;
+        bool const sent = state_ == state::open && writer_.write_one(id, payload);
+        if (sent) [[likely]]
+            event_->notify(fences_);
+        locked_.store(false, std::memory_order_release);
+        return sent;
+    }
     /// As component::try_send, the sizes being checked. After `unreachable`, ask `take_loss`.
     send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
     {

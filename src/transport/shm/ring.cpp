@@ -58,7 +58,7 @@ ring_writer::outcome ring_writer::refresh(std::uint64_t need) noexcept
     return tail_ + need - seen_ > capacity_ ? outcome::full : outcome::written;
 }
 
-ring_writer::outcome ring_writer::write_cells(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
 {
     std::size_t const bytes = head.size() + body.size();
     std::uint64_t const n = cells_for(bytes);

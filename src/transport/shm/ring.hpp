@@ -94,7 +94,7 @@ struct word {
 static_assert(max_eager < std::size_t{1} << 20);
 
 /// Copies up to 64 bytes, by two overlapping moves of one size; null is allowed with 0 bytes.
-inline void copy_small(std::byte* to, std::byte const* from, std::size_t n) noexcept
+[[gnu::always_inline]] inline void copy_small(std::byte* to, std::byte const* from, std::size_t n) noexcept
 {
     auto const ends = [&](auto chunk) {
         constexpr std::size_t size = sizeof chunk;
@@ -139,20 +139,20 @@ public:
     [[nodiscard]] ring_header* header() const noexcept { return header_; }
     [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
 
-    /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
-    outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+    /// Publishes a message of one cell if that takes nothing else: there is room, and no cell of the ring is stale. At most inline_bytes.
+    [[nodiscard, gnu::always_inline]] bool write_one(handler_id handler, std::span<std::byte const> payload) noexcept
     {
-        // One cell, and no cell of the ring is stale: what small messages find.
-        if (head.size() <= inline_bytes && body.empty() && stale_cells_ == 0 && tail_ + 2 - seen_ <= capacity_) [[likely]] {
-            std::byte* const to = cell(tail_ & (capacity_ - 1));
-            copy_small(to + word_bytes, head.data(), head.size());
-            std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to))
-                .store(word::make(word::message, lap(tail_), handler, head.size()), std::memory_order_release);
-            ++tail_;
-            return outcome::written;
-        }
-        return write_cells(handler, head, body);
+        if (stale_cells_ != 0 || tail_ + 2 - seen_ > capacity_) [[unlikely]]
+            return false;
+        std::byte* const to = cell(tail_ & (capacity_ - 1));
+        copy_small(to + word_bytes, payload.data(), payload.size());
+        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to))
+            .store(word::make(word::message, lap(tail_), handler, payload.size()), std::memory_order_release);
+        ++tail_;
+        return true;
     }
+    /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
+    outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
     /// Publishes that the ring goes on at that offset of the producer's segment; nothing may be written afterwards. There is always room.
     void move_to(std::uint64_t offset) noexcept;
     /// Leaves the position for a successor.
@@ -167,7 +167,6 @@ private:
     {
         std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cell(index))).store(w, order);
     }
-    outcome write_cells(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
 
