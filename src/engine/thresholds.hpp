@@ -32,6 +32,8 @@ inline constexpr int poll_budget = 16;
 // Waiting. Spinning wins below the cost of a wake-up (7 to 19 us, limits.md); where ranks outnumber cores the peer that
 // would answer may need this very core, so yield nearly at once.
 
+/// Polls that find nothing before the processor is told that this is a spin; about 2 us.
+inline constexpr std::uint32_t eager_polls = 64;
 /// Polls that find nothing before the first yield.
 inline constexpr std::uint32_t spins = 4096;
 inline constexpr std::uint32_t spins_oversubscribed = 16;

@@ -171,7 +171,9 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (ready(context))
             return true;
         if (++idle < spins) {
-            base::cpu_relax();
+            // A poll is a pause of its own, and whoever answers at once is found sooner without another.
+            if (idle > thresholds::eager_polls)
+                base::cpu_relax();
             if (timed && (idle & 127) == 0 && base::monotonic_ns() >= end)
                 return false;
             continue;
