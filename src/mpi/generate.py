@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Makes C of functions.table.
+"""Makes C and C++ of functions.table.
 
 generate.py headers DIR          writes mpi_functions.h and mpi_profiling.h (committed, in include/)
 generate.py headers DIR --check  exit 1 if those in DIR are not what it would write
+generate.py entries DIR          writes mpi/calls.hpp, names.cpp and one entries_CHAPTER.cpp a chapter (built into libmpi_abi)
+generate.py entries DIR --list   prints the names of the files it would write, separated by semicolons
 """
 
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 import textwrap
 
@@ -49,6 +52,148 @@ def headers(chapters: list[table.Chapter]) -> dict[str, str]:
                                       "The twins of MPI's functions (15.2): a tool that defines MPI_X calls PMPI_X.")}
 
 
+# ---- entry points ----
+
+GENERATED = "// Written by src/mpi/generate.py from src/mpi/functions.table.\n"
+
+
+def returns_code(function: table.Function) -> bool:
+    return function.returns == "int" and not function.name.endswith("_toint")
+
+
+def is_tool(function: table.Function) -> bool:
+    return function.name.startswith("T_")
+
+
+def plain(function: table.Function) -> bool:
+    """Calls straight through: no error handler."""
+    return is_tool(function) or not returns_code(function)
+
+
+def is_wide(parameter: table.Parameter) -> bool:
+    return parameter.array and bool(parameter.kind.large)
+
+
+def call_declaration(function: table.Function) -> str:
+    arguments = [f"wide_array {p.name}" if is_wide(p) else p.declaration(True) for p in function.parameters]
+    returns = function.returns if plain(function) else "void"
+    return wrapped(f"{returns} {function.call}({', '.join(arguments)}){' noexcept' if plain(function) else ''};")
+
+
+def calls_header(kinds: dict[str, table.Kind], chapters: list[table.Chapter]) -> str:
+    names = dict.fromkeys(enumerator(k) for k in kinds.values())
+    out = ["#pragma once", GENERATED + "// What src/mpi/ defines: a function per function of MPI, with the types of its large-count form. It throws",
+           "// mpi::failure (mpi/failure.hpp) where MPI's function returns an error.", "", "#include \"mpi/abi.hpp\"",
+           "#include \"mpi/wide_array.hpp\"", "", "#include <cstdint>", "", "namespace towline::mpi {", "",
+           "/// What a parameter is; [kinds] in the table.",
+           textwrap.fill(f"enum class kind : std::uint8_t {{ {', '.join(names)} }};", WIDTH,
+                         subsequent_indent="    "), "", "namespace calls {"]
+    for chapter in chapters:
+        built = [call_declaration(f) for f in chapter.functions if f.built]
+        if built:
+            out += ["", f"// {chapter.title}", *built]
+    out += ["", "} // namespace calls", "} // namespace towline::mpi", ""]
+    return "\n".join(out)
+
+
+def enumerator(kind: table.Kind) -> str:
+    return "callback" if kind.is_callback else "integer" if kind.name == "int" else kind.name
+
+
+def description(function: table.Function) -> str:
+    if not function.parameters:
+        return ""
+    directions = {"": "in", ">": "out", "=": "inout"}
+    rows = [f'{{"{p.name}", kind::{enumerator(p.kind)}, direction::{directions[p.direction]}, {str(p.array).lower()}}},'
+            for p in function.parameters]
+    return "\n".join([f"constexpr parameter {function.call}_parameters[] = {{", *(f"    {row}" for row in rows), "};", ""])
+
+
+def null_output(p: table.Parameter) -> str | None:
+    """The statement that gives an output of a function that is not built its null value; arrays and buffers have none."""
+    if p.direction != ">" or p.array or p.kind.null is None:
+        return None
+    if p.kind.name == "status":
+        return f"set_empty({p.name});"
+    if p.kind.name in ("attribute", "address"):
+        return f"set_null(static_cast<void**>({p.name}), static_cast<void*>(nullptr));"
+    return f"set_null({p.name}, {chr(39) + chr(92) + '0' + chr(39) if p.kind.name == 'string' else p.kind.null});"
+
+
+def is_required(function: table.Function, p: table.Parameter) -> bool:
+    """A pointer that may not be null. Arrays may be where they are empty, buffers as MPI_BOTTOM, strings where a length of 0 asks for
+    the length."""
+    if p.kind.name == "string" and p.direction == ">":
+        return not any(other.direction == "=" and other.kind.name == "int" for other in function.parameters)
+    if p.array or p.kind.name in ("buffer", "memory", "state", "argv", "argvs", "argcp", "argvp", "triples") or p.kind.is_callback:
+        return False
+    if p.kind.name == "status":
+        return p.direction != ">"
+    if p.kind.name == "attribute":
+        return bool(p.direction)
+    return bool(p.direction) or p.kind.name == "string"
+
+
+def body(function: table.Function) -> list[str]:
+    """Statements inside the try block of a function that is built."""
+    out = [] if function.anytime else ["enter();"]
+    out += [f"require({p.name}, \"{p.name}\");" for p in function.parameters if is_required(function, p)]
+    arguments, after = [], []
+    for p in function.parameters:
+        converts = p.kind.large and not function.large and p.direction and not p.array
+        if converts:
+            out.append(f"{p.kind.large} {p.name}_large = {'*' + p.name if p.direction == '=' else '0'};")
+            after.append(f"*{p.name} = narrowed<{p.kind.ctype}>({p.name}_large);")
+            arguments.append(f"&{p.name}_large")
+        else:
+            arguments.append(p.name)
+    return out + [wrapped(f"calls::{function.call}({', '.join(arguments)});")] + after
+
+
+def entry(function: table.Function) -> str:
+    about = f'{{"{function.cname}", {f"{function.call}_parameters" if function.parameters else "{}"}}}'
+    words = f"{{{', '.join(p.name for p in function.parameters)}}}"
+    alias = wrapped(f"[[gnu::weak, gnu::alias(\"P{function.cname}\")]] {function.prototype()};")
+    out = [alias, wrapped(function.prototype("P")), "{"]
+    if function.built and plain(function):
+        out += [f"    return calls::{function.call}({', '.join(p.name for p in function.parameters)});"]
+    elif function.built:
+        out += ["    try {", *(textwrap.indent(line, "        ") for line in body(function)), "        return MPI_SUCCESS;",
+                "    } catch (...) {", f"        return failed({about}, {words});", "    }"]
+    elif is_tool(function) or not returns_code(function):
+        raise table.TableError(f"{function.cname} has no error handler to call: build it")
+    else:
+        nulls = [null for p in function.parameters if (null := null_output(p))]
+        out += [f"    {null}" for null in nulls] + [f"    return unsupported({about}, {words});"]
+    return "\n".join(out + ["}", ""])
+
+
+def entries(chapter: table.Chapter) -> str:
+    out = [GENERATED + f"// {chapter.title}: the entry points.", "", "#include \"mpi/calls.hpp\"", "#include \"mpi/entry.hpp\"", "",
+           "namespace {", "", "using namespace towline::mpi;", ""]
+    out += [description(f) for f in chapter.functions if not (f.built and plain(f))]
+    out += ["} // namespace", "", "extern \"C\" {", ""]
+    for function in chapter.functions:
+        out += [entry(form) for form in table.forms(function)]
+    return "\n".join(out + ["} // extern \"C\"", ""])
+
+
+# ---- names ----
+
+def names_source(mpi_h: str) -> str:
+    """The names of predefined handles and of error classes, from the constants in mpi.h."""
+    handles = re.findall(r"#define (MPI_\w+)\s+\(\(MPI_\w+\)(0x[0-9a-f]+)\)", mpi_h)
+    classes = re.findall(r"\b(MPI_(?:SUCCESS|(?:T_)?ERR_\w+)) = (\d+)", mpi_h)
+    if len(handles) < 80 or len(classes) < 80:
+        raise table.TableError("mpi.h does not look as it did: its constants are not found")
+    return "\n".join([GENERATED.replace("functions.table", "mpi.h"), '#include "mpi/handles.hpp"', "", "namespace towline::mpi {", "",
+                      "char const* predefined_name(std::uint64_t handle) noexcept", "{", "    switch (handle) {",
+                      *(f'    case {value}: return "{name}";' for name, value in handles), "    default: return nullptr;", "    }", "}", "",
+                      "char const* error_class_name(int error_class) noexcept", "{", "    switch (error_class) {",
+                      *(f'    case {value}: return "{name}";' for name, value in classes), "    default: return nullptr;", "    }", "}", "",
+                      "} // namespace towline::mpi", ""])
+
+
 # ---- the command ----
 
 def write(folder: pathlib.Path, files: dict[str, str]) -> None:
@@ -61,7 +206,7 @@ def write(folder: pathlib.Path, files: dict[str, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    _, chapters = table.read()
+    kinds, chapters = table.read()
     what, folder, *options = arguments
     if what == "headers":
         files = headers(chapters)
@@ -72,6 +217,16 @@ def main(arguments: list[str]) -> int:
         if stale:
             print(f"{', '.join(stale)}: not what functions.table says; run src/mpi/generate.py headers include")
         return 1 if stale else 0
+    if what == "entries":
+        names = {f"entries_{c.name}.cpp": c for c in chapters}
+        if "--list" in options:
+            print(";".join(["mpi/calls.hpp", "names.cpp", *names]), end="")
+        else:
+            mpi_h = (table.TABLE.parents[2] / "include" / "mpi.h").read_text()
+            write(pathlib.Path(folder), {"names.cpp": names_source(mpi_h)})
+            write(pathlib.Path(folder) / "mpi", {"calls.hpp": calls_header(kinds, chapters)})
+            write(pathlib.Path(folder), {name: entries(c) for name, c in names.items()})
+        return 0
     print(__doc__)
     return 2
 

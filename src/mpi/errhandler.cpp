@@ -1,0 +1,124 @@
+#include "mpi/errhandler.hpp"
+
+#include "base/log.hpp"
+#include "mpi/handles.hpp"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace towline::mpi {
+namespace {
+
+std::mutex handles_mutex;
+
+struct predefined_handlers {
+    errhandler* fatal = new errhandler(errhandler::action::fatal);  // never destroyed: programs call MPI from destructors
+    errhandler* abort = new errhandler(errhandler::action::abort);
+    errhandler* give_back = new errhandler(errhandler::action::give_back);
+    predefined_handlers()
+    {
+        auto& all = predefined_of<MPI_Errhandler>;
+        all[1] = fatal;
+        all[2] = abort;
+        all[3] = give_back;
+    }
+};
+
+predefined_handlers const& handlers()
+{
+    static predefined_handlers const instance;
+    return instance;
+}
+
+[[maybe_unused]] predefined_handlers const& made_at_load = handlers();
+
+} // namespace
+
+errhandler::errhandler(action a) : action_(a), handle_(MPI_ERRHANDLER_NULL)
+{
+    handle_ = a == action::fatal ? MPI_ERRORS_ARE_FATAL : a == action::abort ? MPI_ERRORS_ABORT : MPI_ERRORS_RETURN;
+}
+
+errhandler::errhandler(handled of, user_function* f) : action_(action::call), of_(of), function_(f), handle_(MPI_ERRHANDLER_NULL)
+{
+}
+
+errhandler& errhandler::predefined(MPI_Errhandler handle) noexcept
+{
+    return handle == MPI_ERRORS_RETURN ? *handlers().give_back : handle == MPI_ERRORS_ABORT ? *handlers().abort : *handlers().fatal;
+}
+
+MPI_Errhandler errhandler::handle()
+{
+    if (action_ != action::call)
+        return handle_;
+    std::scoped_lock const lock(handles_mutex);
+    if (given_ == 0)
+        handle_ = give<MPI_Errhandler>(ref<errhandler>(*this));
+    ++given_;
+    return handle_;
+}
+
+void errhandler::free(MPI_Errhandler handle)
+{
+    errhandler& e = get(handle, "errhandler");
+    if (e.action_ != action::call)
+        return;  // a handle that MPI_Comm_get_errhandler gave is freed, also where it is a predefined one (9.3.4)
+    ref<errhandler> last;
+    std::scoped_lock const lock(handles_mutex);
+    if (--e.given_ == 0)
+        last = take(handle, "errhandler");
+}
+
+handler_slot& initial_handler() noexcept
+{
+    static handler_slot& slot = *new handler_slot(errhandler::predefined(MPI_ERRORS_ARE_FATAL));
+    return slot;
+}
+
+handler_slot& file_handler() noexcept
+{
+    static handler_slot& slot = *new handler_slot(errhandler::predefined(MPI_ERRORS_RETURN));  // 14.7
+    return slot;
+}
+
+error_site file_error_site()
+{
+    return {file_handler().get(), "the error handler of MPI_FILE_NULL"};
+}
+
+void call_handler(error_site const& site, int code, std::string const& happened)
+{
+    switch (site.handler->does()) {
+    case errhandler::action::give_back: return;
+    case errhandler::action::call:
+        // A third argument is the library's choice (9.3.1): what happened, as text.
+        if (site.handler->of() == handled::file) {
+            MPI_File file = site.file;
+            reinterpret_cast<MPI_File_errhandler_function*>(site.handler->function())(&file, &code, happened.c_str());
+        } else {
+            MPI_Comm comm = site.comm;
+            reinterpret_cast<MPI_Comm_errhandler_function*>(site.handler->function())(&comm, &code, happened.c_str());
+        }
+        return;
+    case errhandler::action::fatal:
+    case errhandler::action::abort:
+        abort_job(code, fmt::format("{} The job ends here, because {} is {}.", happened, site.name,
+                                    predefined_name(bits_of(site.handler->handle()))));
+    }
+}
+
+void abort_job(int code, std::string const& explanation) noexcept
+{
+    base::log_line(explanation);
+    // What the program printed before; not where another thread holds the stream, perhaps for ever.
+    if (ftrylockfile(stdout) == 0) {
+        (void)fflush_unlocked(stdout);
+        funlockfile(stdout);
+    }
+    int const status = code & 0xff;
+    _exit(status == 0 && code != 0 ? 1 : status);
+}
+
+} // namespace towline::mpi

@@ -1,0 +1,139 @@
+#pragma once
+// Dynamic handles. A handle is a number: in its low 31 bits the kind of object and the place in that kind's table, so that they are also
+// its integer (MPI_Comm_toint); above, how often that place has been given away. A freed or invented handle is therefore recognized, not
+// followed. Below 4096 are the ABI's predefined handles, which no table holds.
+
+#include "mpi/object.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+
+namespace towline::mpi {
+
+enum class object_kind : std::uint32_t { comm = 1, group, datatype, op, request, message, info, errhandler, session, win, file, keyval };
+
+namespace handle_bits {
+inline constexpr unsigned index = 24;  ///< bits for the place; the kind lies above
+inline constexpr std::uint64_t integer = 0x7fffffff;
+inline constexpr std::uint64_t predefined_end = 4096;
+} // namespace handle_bits
+
+/// The kind that a dynamic handle claims to have.
+[[nodiscard]] constexpr std::uint32_t claimed_kind(std::uint64_t handle) noexcept
+{
+    return static_cast<std::uint32_t>((handle & handle_bits::integer) >> handle_bits::index);
+}
+
+/// The objects of one kind that have a handle. Thread-safe; `find` takes no lock. A place is 16 bytes and never given back. Constant
+/// initialized, and never destroyed: programs call MPI from destructors.
+template <class T, object_kind Kind>
+class handle_table {
+public:
+    constexpr handle_table() = default;
+
+    /// A handle for the object; the table keeps the reference. Throws std::bad_alloc where 16 million are in use.
+    [[nodiscard]] std::uint64_t insert(ref<T> object)
+    {
+        std::scoped_lock const lock(mutex_);
+        std::uint32_t index = free_;
+        if (index != none)
+            free_ = at(index).next_free;
+        else
+            index = grow();
+        place& p = at(index);
+        p.object.store(object.detach(), std::memory_order_release);
+        return std::uint64_t{p.generation.load(std::memory_order_relaxed)} << 32 | integer_of(index);
+    }
+
+    /// The object, or null: never such a handle, or freed since.
+    [[nodiscard]] T* find(std::uint64_t handle) const noexcept
+    {
+        place const* const p = place_of(handle);
+        if (p == nullptr || p->generation.load(std::memory_order_relaxed) != handle >> 32) [[unlikely]]
+            return nullptr;
+        return p->object.load(std::memory_order_acquire);
+    }
+
+    /// Frees the handle and gives the table's reference to the caller; an empty one where there was no such handle.
+    ref<T> remove(std::uint64_t handle) noexcept
+    {
+        std::scoped_lock const lock(mutex_);
+        place* const p = place_of(handle);
+        if (p == nullptr || p->generation.load(std::memory_order_relaxed) != handle >> 32)
+            return {};
+        T* const object = p->object.exchange(nullptr, std::memory_order_acq_rel);
+        if (object == nullptr)
+            return {};
+        p->generation.fetch_add(1, std::memory_order_relaxed);
+        p->next_free = free_;
+        free_ = index_of(handle);
+        return ref<T>::adopt(object);
+    }
+
+    /// The living handle with this integer; 0: none.
+    [[nodiscard]] std::uint64_t from_integer(std::uint32_t integer) const noexcept
+    {
+        place const* const p = place_of(integer);
+        if (p == nullptr || p->object.load(std::memory_order_acquire) == nullptr)
+            return 0;
+        return std::uint64_t{p->generation.load(std::memory_order_relaxed)} << 32 | integer;
+    }
+
+    /// Was this handle given away once, and freed since?
+    [[nodiscard]] bool was_freed(std::uint64_t handle) const noexcept
+    {
+        place const* const p = place_of(handle);
+        return p != nullptr && handle >> 32 < p->generation.load(std::memory_order_relaxed);
+    }
+
+private:
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    static constexpr std::size_t chunk_places = 1024;
+    static constexpr std::size_t max_chunks = (std::size_t{1} << handle_bits::index) / chunk_places;
+
+    struct place {
+        std::atomic<T*> object{nullptr};
+        std::atomic<std::uint32_t> generation{0};
+        std::uint32_t next_free = none;
+    };
+
+    [[nodiscard]] static std::uint32_t index_of(std::uint64_t handle) noexcept
+    {
+        return static_cast<std::uint32_t>(handle & ((std::uint64_t{1} << handle_bits::index) - 1));
+    }
+    [[nodiscard]] static std::uint64_t integer_of(std::uint32_t index) noexcept
+    {
+        return static_cast<std::uint64_t>(Kind) << handle_bits::index | index;
+    }
+    [[nodiscard]] place* place_of(std::uint64_t handle) const noexcept
+    {
+        if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(Kind)) [[unlikely]]
+            return nullptr;
+        place* const chunk = chunks_[index_of(handle) / chunk_places].load(std::memory_order_acquire);
+        return chunk == nullptr ? nullptr : chunk + index_of(handle) % chunk_places;
+    }
+    [[nodiscard]] place& at(std::uint32_t index) noexcept { return chunks_[index / chunk_places].load()[index % chunk_places]; }
+
+    /// The next place that was never used. Under the lock.
+    std::uint32_t grow()
+    {
+        if (used_ / chunk_places == max_chunks)
+            throw std::bad_alloc();
+        auto& chunk = chunks_[used_ / chunk_places];
+        if (chunk.load() == nullptr)
+            chunk.store(new place[chunk_places], std::memory_order_release);
+        return used_++;
+    }
+
+    std::array<std::atomic<place*>, max_chunks> chunks_{};
+    std::mutex mutex_;
+    std::uint32_t free_ = none;
+    std::uint32_t used_ = 0;
+};
+
+} // namespace towline::mpi

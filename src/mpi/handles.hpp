@@ -1,0 +1,118 @@
+#pragma once
+// From handles to objects and back.
+
+#include "mpi/abi.hpp"
+#include "mpi/failure.hpp"
+#include "mpi/handle_table.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+namespace towline::mpi {
+
+class communicator;
+class errhandler;
+class group;
+class info;
+
+/// Per type of handle: its objects, its predefined values, and the class of the error for a wrong one. Predefined handles have objects only
+/// while there is something behind them (MPI_COMM_WORLD: between MPI_Init and MPI_Finalize).
+template <class Handle>
+struct handle_traits;
+
+template <class Object, object_kind Kind, std::uintptr_t First, std::size_t Predefined, int Error>
+struct handle_traits_of {
+    using object = Object;
+    static constexpr object_kind kind = Kind;
+    static constexpr std::uintptr_t first = First;           ///< the null handle
+    static constexpr std::size_t predefined = Predefined;  ///< places from there on
+    static constexpr int error = Error;
+};
+
+template <>
+struct handle_traits<MPI_Comm> : handle_traits_of<communicator, object_kind::comm, 0x100, 3, MPI_ERR_COMM> {};
+template <>
+struct handle_traits<MPI_Group> : handle_traits_of<group, object_kind::group, 0x108, 2, MPI_ERR_GROUP> {};
+template <>
+struct handle_traits<MPI_Info> : handle_traits_of<info, object_kind::info, 0x130, 2, MPI_ERR_INFO> {};
+template <>
+struct handle_traits<MPI_Errhandler> : handle_traits_of<errhandler, object_kind::errhandler, 0x140, 4, MPI_ERR_ERRHANDLER> {};
+
+template <class Handle>
+using object_of = typename handle_traits<Handle>::object;
+
+template <class Handle>
+inline constinit handle_table<object_of<Handle>, handle_traits<Handle>::kind> table_of{};
+
+/// By the distance from the null handle.
+template <class Handle>
+inline constinit std::array<std::atomic<object_of<Handle>*>, handle_traits<Handle>::predefined> predefined_of{};
+
+[[nodiscard]] inline std::uint64_t bits_of(auto* handle) noexcept
+{
+    return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+template <class Handle>
+[[nodiscard]] bool is_predefined(Handle handle) noexcept
+{
+    return bits_of(handle) < handle_bits::predefined_end;
+}
+
+/// The object, or null.
+template <class Handle>
+[[nodiscard]] object_of<Handle>* find(Handle handle) noexcept
+{
+    std::uint64_t const bits = bits_of(handle);
+    if (bits < handle_bits::predefined_end) {
+        std::uint64_t const place = bits - handle_traits<Handle>::first;
+        return place < handle_traits<Handle>::predefined ? predefined_of<Handle>[place].load(std::memory_order_acquire) : nullptr;
+    }
+    return table_of<Handle>.find(bits);
+}
+
+/// Throws the failure that says what is wrong with a handle which `find` does not know.
+[[noreturn, gnu::cold]] void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool freed, char const* parameter);
+
+/// The object; throws a failure that names the parameter.
+template <class Handle>
+[[nodiscard]] object_of<Handle>& get(Handle handle, char const* parameter)
+{
+    object_of<Handle>* const object = find(handle);
+    if (object == nullptr) [[unlikely]]
+        throw_bad_handle(handle_traits<Handle>::kind, handle_traits<Handle>::error, bits_of(handle),
+                         table_of<Handle>.was_freed(bits_of(handle)), parameter);
+    return *object;
+}
+
+/// A new handle for the object.
+template <class Handle>
+[[nodiscard]] Handle give(ref<object_of<Handle>> object)
+{
+    return reinterpret_cast<Handle>(table_of<Handle>.insert(std::move(object)));
+}
+
+/// Frees the handle. Predefined ones stay, and make a failure.
+template <class Handle>
+ref<object_of<Handle>> take(Handle handle, char const* parameter)
+{
+    ref<object_of<Handle>> object = table_of<Handle>.remove(bits_of(handle));
+    if (!object) [[unlikely]]
+        throw_bad_handle(handle_traits<Handle>::kind, handle_traits<Handle>::error, bits_of(handle),
+                         table_of<Handle>.was_freed(bits_of(handle)), parameter);
+    return object;
+}
+
+/// "communicator", "datatype", ...
+[[nodiscard]] char const* noun(object_kind) noexcept;
+/// The kind of a predefined handle by its range, as the ABI divides them.
+[[nodiscard]] std::optional<object_kind> predefined_kind(std::uint64_t handle) noexcept;
+
+/// "MPI_COMM_WORLD", ... of a predefined handle; null: none. Written from mpi.h by generate.py.
+[[nodiscard]] char const* predefined_name(std::uint64_t handle) noexcept;
+/// "MPI_ERR_COMM", ... of a class of the standard; null: none. Written from mpi.h by generate.py.
+[[nodiscard]] char const* error_class_name(int error_class) noexcept;
+
+} // namespace towline::mpi

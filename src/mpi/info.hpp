@@ -1,0 +1,40 @@
+#pragma once
+// Info objects (10): keys with values, in the order in which they were set. Thread-safe.
+
+#include "mpi/object.hpp"
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace towline::mpi {
+
+class info final : public object {
+public:
+    info() = default;
+
+    /// What the processes know of their start (10.2.5, MPI_INFO_ENV).
+    [[nodiscard]] static ref<info> of_environment(int argc, char* const* argv);
+
+    void set(std::string_view key, std::string_view value);
+    [[nodiscard]] std::optional<std::string> get(std::string_view key) const;
+    /// False where there is no such key.
+    bool erase(std::string_view key);
+    [[nodiscard]] int size() const;
+    [[nodiscard]] std::optional<std::string> key(int n) const;
+    [[nodiscard]] ref<info> copy() const;
+    /// Adds what the other has, over what is there.
+    void merge(info const&);
+
+private:
+    using entries = std::vector<std::pair<std::string, std::string>>;
+    [[nodiscard]] entries snapshot() const;
+
+    mutable std::mutex mutex_;
+    entries entries_;
+};
+
+} // namespace towline::mpi

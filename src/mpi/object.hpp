@@ -1,0 +1,79 @@
+#pragma once
+// What handles stand for: objects with a count of references. A handle holds one; pending operations and other objects hold more, so that
+// an object lives on when its handle is freed under them.
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace towline::mpi {
+
+class object {
+public:
+    object(object const&) = delete;
+    object& operator=(object const&) = delete;
+
+    void hold() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void release() const noexcept
+    {
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+            delete this;
+    }
+
+protected:
+    object() = default;
+    virtual ~object() = default;
+
+private:
+    mutable std::atomic<std::uint32_t> references_{1};
+};
+
+/// Holds one reference.
+template <class T>
+class ref {
+public:
+    ref() noexcept = default;
+    /// Takes over the reference that the caller has.
+    static ref adopt(T* object) noexcept
+    {
+        ref r;
+        r.object_ = object;
+        return r;
+    }
+    /// Adds one.
+    explicit ref(T& object) noexcept : object_(&object) { object.hold(); }
+    ref(ref const& other) noexcept : object_(other.object_)
+    {
+        if (object_ != nullptr)
+            object_->hold();
+    }
+    ref(ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    ref& operator=(ref other) noexcept
+    {
+        std::swap(object_, other.object_);
+        return *this;
+    }
+    ~ref()
+    {
+        if (object_ != nullptr)
+            object_->release();
+    }
+
+    [[nodiscard]] T* get() const noexcept { return object_; }
+    /// Hands the reference to the caller.
+    [[nodiscard]] T* detach() noexcept { return std::exchange(object_, nullptr); }
+    T& operator*() const noexcept { return *object_; }
+    T* operator->() const noexcept { return object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+
+private:
+    T* object_ = nullptr;
+};
+
+template <class T, class... Args>
+[[nodiscard]] ref<T> make(Args&&... args)
+{
+    return ref<T>::adopt(new T(std::forward<Args>(args)...));
+}
+
+} // namespace towline::mpi

@@ -1,0 +1,41 @@
+#pragma once
+// This process while MPI runs: what MPI_Init makes and MPI_Finalize ends.
+
+#include "engine/engine.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/phase.hpp"
+
+#include <memory>
+#include <pthread.h>
+
+namespace towline::mpi {
+
+class process {
+public:
+    /// Joins the job, and returns when all its ranks have come here. Throws what that throws, and a failure where MPI ran already.
+    static void start(int argc, char* const* argv, int thread_level);
+    /// Deletes the attributes of MPI_COMM_SELF, waits for all ranks and leaves the job.
+    static void finish();
+
+    /// Between the two.
+    [[nodiscard]] static process& instance() noexcept { return *instance_; }
+    [[nodiscard]] static process* instance_or_null() noexcept { return instance_; }
+
+    [[nodiscard]] communicator& world() noexcept { return *world_; }
+    [[nodiscard]] communicator& self() noexcept { return *self_; }
+    [[nodiscard]] engine::engine& engine() noexcept { return *engine_; }
+
+    /// What MPI_Init_thread gave, and whether this is the thread that called it; also after MPI_Finalize.
+    [[nodiscard]] static int thread_level() noexcept;
+    [[nodiscard]] static bool is_main_thread() noexcept;
+
+private:
+    process() = default;
+
+    static process* instance_;
+    std::unique_ptr<engine::engine> engine_;
+    ref<communicator> world_;
+    ref<communicator> self_;
+};
+
+} // namespace towline::mpi

@@ -1,0 +1,161 @@
+// Start and end (11.2 to 11.4).
+
+#include "base/log.hpp"
+#include "engine/process_engine.hpp"
+#include "job/job.hpp"
+#include "mpi/calls.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/process.hpp"
+
+#include <chrono>
+#include <fmt/format.h>
+#include <numeric>
+#include <unistd.h>
+
+namespace towline::mpi {
+namespace {
+
+/// Ranks may compute for days between two meetings; a dead one ends the wait.
+constexpr std::chrono::hours for_ever{24 * 365};
+
+std::mutex starting;
+std::atomic<int> level{MPI_THREAD_SINGLE};
+std::atomic<pthread_t> main_thread{};
+
+/// The least level that is enough.
+int level_for(int required) noexcept
+{
+    for (int const l : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED})
+        if (required <= l)
+            return l;
+    return MPI_THREAD_MULTIPLE;
+}
+
+char const* name_of_level(int l) noexcept
+{
+    return l == MPI_THREAD_SINGLE       ? "MPI_THREAD_SINGLE"
+           : l == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+           : l == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+                                        : "MPI_THREAD_MULTIPLE";
+}
+
+} // namespace
+
+process* process::instance_ = nullptr;
+
+int process::thread_level() noexcept
+{
+    return level.load(std::memory_order_acquire);
+}
+
+bool process::is_main_thread() noexcept
+{
+    return pthread_equal(main_thread.load(std::memory_order_acquire), pthread_self()) != 0;
+}
+
+void throw_not_running()
+{
+    if (current_phase.load(std::memory_order_acquire) == phase::after)
+        throw failure(MPI_ERR_OTHER, "it was called after MPI_Finalize");
+    throw failure(MPI_ERR_OTHER, "it was called before MPI_Init");
+}
+
+void process::start(int argc, char* const* argv, int thread_level)
+{
+    std::scoped_lock const lock(starting);
+    if (current_phase.load() == phase::running)
+        throw failure(MPI_ERR_OTHER, "MPI runs already: MPI_Init and MPI_Init_thread are called once");
+    if (current_phase.load() == phase::after)
+        throw failure(MPI_ERR_OTHER, "MPI_Finalize was called before: MPI cannot be started again");
+
+    auto p = std::unique_ptr<process>(new process);
+    job::membership& job = job::membership::instance();
+    p->engine_ = engine::process_engine(false);
+    job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
+
+    std::vector<process_id> everybody(static_cast<std::size_t>(job.size()));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    ref<errhandler> const handler = initial_handler().get();
+    p->world_ = make<communicator>(make<group>(std::move(everybody), job.rank()), ref<group>(), *handler);
+    p->self_ = make<communicator>(make<group>(std::vector<process_id>{job.rank()}, job.rank()), ref<group>(), *handler);
+    p->world_->set_name("MPI_COMM_WORLD");
+    p->world_->set_handle(MPI_COMM_WORLD);
+    p->self_->set_name("MPI_COMM_SELF");
+    p->self_->set_handle(MPI_COMM_SELF);
+    predefined_of<MPI_Comm>[1] = p->world_.get();
+    predefined_of<MPI_Comm>[2] = p->self_.get();
+
+    ref<info> env = info::of_environment(argc, argv);
+    env->set("thread_level", name_of_level(thread_level));
+    predefined_of<MPI_Info>[1] = env.detach();  // stays: MPI_INFO_ENV may be asked after MPI_Finalize
+
+    level = thread_level;
+    main_thread = pthread_self();
+    instance_ = p.release();
+    current_phase.store(phase::running, std::memory_order_release);
+}
+
+void process::finish()
+{
+    // The first action of all, while MPI still works (11.2.4).
+    instance_->self_->attributes().clear(MPI_COMM_SELF);
+    instance_->world_->attributes().clear(MPI_COMM_WORLD);
+
+    std::scoped_lock const lock(starting);
+    job::membership& job = job::membership::instance();
+    job.fence(for_ever);
+    current_phase.store(phase::after, std::memory_order_release);
+    predefined_of<MPI_Comm>[1] = nullptr;
+    predefined_of<MPI_Comm>[2] = nullptr;
+    std::unique_ptr<process> const ended(std::exchange(instance_, nullptr));
+    job.leave();
+}
+
+namespace calls {
+
+void init(int* argc, char*** argv)
+{
+    process::start(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, MPI_THREAD_SINGLE);
+}
+
+void init_thread(int* argc, char*** argv, int required, int* provided)
+{
+    int const l = level_for(required);
+    process::start(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, l);
+    *provided = l;
+}
+
+void finalize()
+{
+    process::finish();
+}
+
+void initialized(int* flag)
+{
+    *flag = current_phase.load(std::memory_order_acquire) != phase::before;
+}
+
+void finalized(int* flag)
+{
+    *flag = current_phase.load(std::memory_order_acquire) == phase::after;
+}
+
+void query_thread(int* provided)
+{
+    *provided = process::thread_level();
+}
+
+void is_thread_main(int* flag)
+{
+    *flag = process::is_main_thread();
+}
+
+void abort(MPI_Comm comm, int errorcode)
+{
+    communicator* const c = find(comm);
+    abort_job(errorcode, fmt::format("MPI_Abort was called on {}, with error code {}. The job ends here.",
+                                     c != nullptr ? c->name() : fmt::format("{:#x}, which is no communicator", bits_of(comm)), errorcode));
+}
+
+} // namespace calls
+} // namespace towline::mpi

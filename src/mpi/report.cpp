@@ -1,0 +1,196 @@
+// From an exception to the error handler: what was called, with what, what was wrong, and where.
+
+#include "mpi/entry.hpp"
+#include "mpi/error_codes.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/process.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+#include <new>
+#include <string_view>
+#include <vector>
+
+namespace towline::mpi {
+namespace {
+
+using words = std::span<word const>;
+
+std::string text_of_handle(std::uint64_t bits)
+{
+    if (char const* const name = predefined_name(bits))
+        return name;
+    return fmt::format("{:#x}", bits);
+}
+
+std::string text_of_number(kind k, std::int64_t n)
+{
+    bool const is_rank = k == kind::rank || k == kind::source || k == kind::dest || k == kind::root;
+    if (is_rank && n == MPI_PROC_NULL)
+        return "MPI_PROC_NULL";
+    if (is_rank && n == MPI_ANY_SOURCE)
+        return "MPI_ANY_SOURCE";
+    if (is_rank && n == MPI_ROOT)
+        return "MPI_ROOT";
+    if (k == kind::tag && n == MPI_ANY_TAG)
+        return "MPI_ANY_TAG";
+    if (n == MPI_UNDEFINED)
+        return "MPI_UNDEFINED";
+    return std::to_string(n);
+}
+
+bool is_handle(kind k) noexcept
+{
+    return k >= kind::comm && k <= kind::file;
+}
+
+/// A handle that a call was given, itself or where it lies.
+std::uint64_t handle_of(parameter const& p, word value) noexcept
+{
+    std::uint64_t const* const place = value.pointer<std::uint64_t>();
+    return p.direction == direction::in ? value.bits() : place != nullptr ? *place : 0;
+}
+
+std::string text_of(parameter const& p, word value)
+{
+    if (p.array || (p.direction != direction::in && !is_handle(p.kind)))
+        return value.bits() == 0 ? "null" : fmt::format("{:#x}", value.bits());
+    switch (p.kind) {
+    case kind::integer:
+    case kind::flag:
+    case kind::count:
+    case kind::displ:
+    case kind::extent:
+    case kind::aint:
+    case kind::bigcount:
+    case kind::offset:
+    case kind::rank:
+    case kind::source:
+    case kind::dest:
+    case kind::root:
+    case kind::tag:
+    case kind::index:
+    case kind::error:
+    case kind::keyval:
+    case kind::t_safety:
+    case kind::t_order: return text_of_number(p.kind, value.number());
+    case kind::comm:
+        if (communicator* const c = find(reinterpret_cast<MPI_Comm>(handle_of(p, value))); c != nullptr && !c->name().empty())
+            return c->name();
+        return text_of_handle(handle_of(p, value));
+    case kind::group:
+    case kind::datatype:
+    case kind::op:
+    case kind::request:
+    case kind::message:
+    case kind::info:
+    case kind::errhandler:
+    case kind::session:
+    case kind::win:
+    case kind::file: return text_of_handle(handle_of(p, value));
+    case kind::string: {
+        char const* const s = value.pointer<char const>();
+        return s == nullptr ? "null" : fmt::format("\"{:.40}\"", s);
+    }
+    case kind::buffer:
+        if (value.bits() == reinterpret_cast<std::uintptr_t>(MPI_IN_PLACE))
+            return "MPI_IN_PLACE";
+        [[fallthrough]];
+    default: return value.bits() == 0 ? "null" : fmt::format("{:#x}", value.bits());
+    }
+}
+
+/// "MPI_Send(buf=0x7f.., count=3, ...)"; outputs only where they are null.
+std::string text_of_call(function const& f, words arguments)
+{
+    std::string text = std::string(f.name) + '(';
+    for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+        parameter const& p = f.parameters[i];
+        if (p.direction == direction::out && arguments[i].bits() != 0 && p.kind != kind::buffer)
+            continue;
+        if (text.back() != '(')
+            text += ", ";
+        text += fmt::format("{}={}", p.name, text_of(p, arguments[i]));
+    }
+    return text + ')';
+}
+
+/// The object whose error handler is called (9.3): the communicator or file of the call, else MPI_COMM_SELF.
+error_site site_of(function const& f, words arguments)
+{
+    if (std::string_view(f.name).starts_with("MPI_File_"))
+        return file_error_site();
+    for (std::size_t i = 0; i < f.parameters.size(); ++i) {
+        parameter const& p = f.parameters[i];
+        if (p.kind != kind::comm || p.array || p.direction == direction::out)
+            continue;
+        if (communicator* const comm = find(reinterpret_cast<MPI_Comm>(handle_of(p, arguments[i]))))
+            return comm->error_site();
+    }
+    if (process* const p = process::instance_or_null())
+        return p->self().error_site();
+    return {initial_handler().get(), "the initial error handler"};
+}
+
+struct outcome {
+    int code;
+    std::string text;
+    ref<communicator> on;
+};
+
+/// Inside a handler of `catch (...)`.
+outcome outcome_of_exception()
+{
+    try {
+        throw;
+    } catch (failure const& e) {
+        return {e.code(), e.what(), e.raised_on() != nullptr ? ref<communicator>(*e.raised_on()) : ref<communicator>()};
+    } catch (std::bad_alloc const& e) {
+        return {MPI_ERR_NO_MEM, fmt::format("memory ran out ({})", e.what()), {}};
+    } catch (peer_error const& e) {
+        return {MPI_ERR_PROC_ABORTED, e.what(), {}};
+    } catch (limit_error const& e) {
+        return {MPI_ERR_NO_MEM, e.what(), {}};
+    } catch (towline::error const& e) {
+        return {MPI_ERR_OTHER, e.what(), {}};
+    } catch (std::exception const& e) {
+        return {MPI_ERR_INTERN, e.what(), {}};
+    } catch (...) {
+        return {MPI_ERR_INTERN, "a callback threw something that is no exception of the standard library", {}};
+    }
+}
+
+int raise(function const& f, words arguments, outcome const& what)
+{
+    error_site const site = what.on ? what.on->error_site() : site_of(f, arguments);
+    std::string const happened = fmt::format("{} failed: {} ({}). The call was {}.", f.name, what.text,
+                                             error_codes::instance().name_of(what.code), text_of_call(f, arguments));
+    call_handler(site, what.code, happened);
+    return what.code;
+}
+
+} // namespace
+
+int failed(function const& f, std::initializer_list<word> arguments)
+{
+    return raise(f, {arguments.begin(), arguments.size()}, outcome_of_exception());
+}
+
+int unsupported(function const& f, std::initializer_list<word> arguments)
+{
+    return raise(f, {arguments.begin(), arguments.size()}, {MPI_ERR_UNSUPPORTED_OPERATION, "this library does not have it yet", {}});
+}
+
+void throw_null(char const* parameter)
+{
+    throw failure(MPI_ERR_ARG, fmt::format("{} is a null pointer", parameter));
+}
+
+void set_empty(MPI_Status* status) noexcept
+{
+    if (status != MPI_STATUS_IGNORE)
+        *status = MPI_Status{MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_SUCCESS, {}};
+}
+
+} // namespace towline::mpi

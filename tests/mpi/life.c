@@ -1,0 +1,147 @@
+/* Start and end of MPI. Usage: mpi_life SCENARIO; prints what it saw. */
+#define _GNU_SOURCE
+#include <mpi.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void state(const char* when)
+{
+    int initialized = -1, finalized = -1;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    printf("%s: initialized %d, finalized %d\n", when, initialized, finalized);
+}
+
+static void start(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static int at_end(MPI_Comm comm, int keyval, void* value, void* extra)
+{
+    int initialized = -1, finalized = -1, n = -1;
+    (void)keyval;
+    (void)extra;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    MPI_Comm_size(comm, &n);
+    printf("deleted %s on a communicator of %d: initialized %d, finalized %d\n", (const char*)value, n, initialized, finalized);
+    return MPI_SUCCESS;
+}
+
+static void* elsewhere(void* unused)
+{
+    int flag = -1;
+    MPI_Is_thread_main(&flag);
+    printf("other thread: main %d\n", flag);
+    return unused;
+}
+
+int main(int argc, char** argv)
+{
+    const char* const what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "states") == 0) {
+        state("before");
+        MPI_Info info = MPI_INFO_NULL;  /* calls that work without MPI_Init */
+        int n = -1, error_class = -1;
+        char text[MPI_MAX_LIBRARY_VERSION_STRING];
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "k", "v");
+        MPI_Info_get_nkeys(info, &n);
+        MPI_Info_free(&info);
+        MPI_Get_library_version(text, &n);
+        MPI_Error_class(MPI_ERR_TAG, &error_class);
+        printf("class %d, a time %d\n", error_class, MPI_Wtime() > 0);
+        start();
+        state("running");
+        MPI_Finalize();
+        state("after");
+        MPI_Get_library_version(text, &n);
+        MPI_Info_create(&info);
+        MPI_Info_free(&info);
+    } else if (strcmp(what, "ranks") == 0) {
+        start();
+        printf("rank %d of %d\n", rank, size);
+        MPI_Finalize();
+    } else if (strcmp(what, "twice") == 0) {
+        start();
+        MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+        printf("second MPI_Init: %d\n", MPI_Init(NULL, NULL) == MPI_ERR_OTHER);
+        MPI_Finalize();
+    } else if (strcmp(what, "before") == 0) {
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+    } else if (strcmp(what, "after") == 0) {
+        start();
+        MPI_Finalize();
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+    } else if (strcmp(what, "again") == 0) {
+        start();
+        MPI_Finalize();
+        MPI_Init(NULL, NULL);
+    } else if (strcmp(what, "attributes") == 0) {
+        start();
+        int keys[3];
+        for (int i = 0; i < 3; ++i)
+            MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_end, &keys[i], NULL);
+        MPI_Comm_set_attr(MPI_COMM_WORLD, keys[2], "world");
+        MPI_Comm_set_attr(MPI_COMM_SELF, keys[0], "first");
+        MPI_Comm_set_attr(MPI_COMM_SELF, keys[1], "second");
+        MPI_Comm_free_keyval(&keys[1]);
+        MPI_Finalize();
+    } else if (strcmp(what, "thread") == 0) {
+        int provided = -1, flag = -1;
+        pthread_t other;
+        MPI_Init_thread(&argc, &argv, atoi(argv[2]), &provided);
+        printf("provided %d\n", provided);
+        MPI_Query_thread(&provided);
+        MPI_Is_thread_main(&flag);
+        printf("again %d, main %d\n", provided, flag);
+        pthread_create(&other, NULL, elsewhere, NULL);
+        pthread_join(other, NULL);
+        MPI_Finalize();
+    } else if (strcmp(what, "abort") == 0) {
+        start();
+        printf("printed before\n");
+        if (rank == size - 1)
+            MPI_Abort(MPI_COMM_WORLD, 7);
+        MPI_Finalize();
+    } else if (strcmp(what, "quit") == 0) {
+        start();
+        MPI_Finalize();
+        _exit(0);
+    } else if (strcmp(what, "unfinished") == 0) {
+        start();
+        _exit(0);
+    } else if (strcmp(what, "killed") == 0) {
+        start();
+        if (rank == size - 1)
+            raise(SIGKILL);
+        MPI_Finalize();
+    } else if (strcmp(what, "absent") == 0) {
+        const char* const job = getenv("TOWLINE_JOB");  /* "descriptor:rank" */
+        if (job != NULL && strcmp(strchr(job, ':'), ":1") == 0)
+            return 0;
+        start();
+        MPI_Finalize();
+    } else if (strcmp(what, "late") == 0) {
+        start();
+        if (rank == 0)
+            usleep(300000);
+        double const before = MPI_Wtime();
+        MPI_Finalize();
+        printf("rank %d waited %d\n", rank, MPI_Wtime() - before > 0.1);
+    } else {
+        fprintf(stderr, "mpi_life: no scenario '%s'\n", what);
+        return 2;
+    }
+    return 0;
+}
