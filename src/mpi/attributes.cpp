@@ -33,7 +33,7 @@ keyval& keyval::get(int number, cached_on on, char const* parameter)
     if (key == nullptr)
         throw failure(MPI_ERR_KEYVAL, number == MPI_KEYVAL_INVALID ? fmt::format("{} is MPI_KEYVAL_INVALID", parameter)
                                       : is_predefined(number)
-                                          ? fmt::format("{} is {}, a key of the standard, which programs cannot change", parameter, number)
+                                          ? fmt::format("{} is {}, a key of the standard, which is not for this", parameter, number)
                                           : fmt::format("{} is {}, which is no key, or was freed", parameter, number));
     if (key->on_ != on) {
         constexpr char const* names[] = {"communicators", "datatypes", "windows"};

@@ -51,7 +51,7 @@ public:
     /// What `to_owner` gets when it is duplicated from `from_owner`, in the order in which the attributes were set. Where a callback fails
     /// the copies are deleted again and its failure thrown.
     void copy_to(void* from_owner, attribute_set& to, void* to_owner) const;
-    /// Deletes all, the last set first (11.2.4). Where a callback fails, that attribute and those before it stay, and its failure is thrown.
+    /// Deletes all, the last set first (11.2.4). Where a callback fails, that attribute and those before it stay; its failure is thrown.
     void clear(void* owner);
 
 private:

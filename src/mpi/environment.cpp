@@ -38,7 +38,7 @@ MPI_Errhandler created(handled what, auto* function)
 void check_file(MPI_File file, char const* parameter)
 {
     if (file != MPI_FILE_NULL)
-        throw failure(MPI_ERR_FILE, fmt::format("{} is {:#x}, and this library has no files yet: only MPI_FILE_NULL", parameter, bits_of(file)));
+        throw failure(MPI_ERR_FILE, fmt::format("{} is {:#x}, and this library has no files yet", parameter, bits_of(file)));
 }
 
 std::string called_by_program(char const* function, int errorcode)

@@ -142,8 +142,8 @@ error_codes::entry& error_codes::added(int code, char const* parameter)
 {
     auto const found = added_.find(code);
     if (found == added_.end())
-        throw failure(MPI_ERR_ARG, is_predefined(code) ? fmt::format("{} is {}, which is the standard's and cannot be changed", parameter, code)
-                                                       : fmt::format("{} is {}, which nobody added", parameter, code));
+        throw failure(MPI_ERR_ARG, fmt::format("{} is {}, which {}", parameter, code,
+                                               is_predefined(code) ? "is the standard's and cannot be changed" : "nobody added"));
     return found->second;
 }
 

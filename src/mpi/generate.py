@@ -82,8 +82,9 @@ def call_declaration(function: table.Function) -> str:
 
 def calls_header(kinds: dict[str, table.Kind], chapters: list[table.Chapter]) -> str:
     names = dict.fromkeys(enumerator(k) for k in kinds.values())
-    out = ["#pragma once", GENERATED + "// What src/mpi/ defines: a function per function of MPI, with the types of its large-count form. It throws",
-           "// mpi::failure (mpi/failure.hpp) where MPI's function returns an error.", "", "#include \"mpi/abi.hpp\"",
+    out = ["#pragma once",
+           GENERATED + "// What src/mpi/ defines: a function per function of MPI, with the types of its large-count form. It",
+           "// throws mpi::failure (mpi/failure.hpp) where MPI's function returns an error.", "", "#include \"mpi/abi.hpp\"",
            "#include \"mpi/wide_array.hpp\"", "", "#include <cstdint>", "", "namespace towline::mpi {", "",
            "/// What a parameter is; [kinds] in the table.",
            textwrap.fill(f"enum class kind : std::uint8_t {{ {', '.join(names)} }};", WIDTH,

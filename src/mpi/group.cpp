@@ -139,7 +139,8 @@ std::vector<int> expand(group const& g, std::span<rank_range const> ranges)
         std::int64_t const steps = (std::int64_t{last} - first) / step;
         std::int64_t const end = first + steps * step;
         if (outside(first) || end < 0 || end >= g.size())
-            throw failure(MPI_ERR_RANK, fmt::format("range {} is ({}, {}, {}), which leaves a group of {}", i, first, last, step, g.size()));
+            throw failure(MPI_ERR_RANK,
+                          fmt::format("range {} is ({}, {}, {}), which leaves the group of {}", i, first, last, step, g.size()));
         for (std::int64_t k = 0; k <= steps; ++k)
             ranks.push_back(static_cast<int>(first + k * step));
         if (ranks.size() > static_cast<std::size_t>(g.size()))

@@ -14,10 +14,11 @@ struct range {
     std::uint64_t first, last;
     object_kind kind;
 };
-constexpr range ranges[] = {{0x020, 0x03f, object_kind::op},      {0x100, 0x107, object_kind::comm},    {0x108, 0x10f, object_kind::group},
-                            {0x110, 0x117, object_kind::win},     {0x118, 0x11f, object_kind::file},    {0x120, 0x127, object_kind::session},
-                            {0x128, 0x12f, object_kind::message}, {0x130, 0x137, object_kind::info},    {0x140, 0x147, object_kind::errhandler},
-                            {0x180, 0x187, object_kind::request}, {0x200, 0x3ff, object_kind::datatype}};
+constexpr range ranges[] = {
+    {0x020, 0x03f, object_kind::op},      {0x100, 0x107, object_kind::comm},    {0x108, 0x10f, object_kind::group},
+    {0x110, 0x117, object_kind::win},     {0x118, 0x11f, object_kind::file},    {0x120, 0x127, object_kind::session},
+    {0x128, 0x12f, object_kind::message}, {0x130, 0x137, object_kind::info},    {0x140, 0x147, object_kind::errhandler},
+    {0x180, 0x187, object_kind::request}, {0x200, 0x3ff, object_kind::datatype}};
 
 std::string with_article(char const* word)
 {
@@ -47,7 +48,9 @@ void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool 
     if (name != nullptr) {
         if (auto const kind = predefined_kind(handle); kind && *kind != wanted)
             throw failure(error, fmt::format("{} is {}, {}, where {} is wanted", parameter, name, with_article(noun(*kind)), want));
-        throw failure(error, fmt::format("{} is {}, which does not do here", parameter, name));
+        throw failure(error, std::string_view(name).ends_with("_NULL")
+                                 ? fmt::format("{} is {}", parameter, name)
+                                 : fmt::format("{} is {}, which is there only while MPI runs", parameter, name));
     }
     if (freed)
         throw failure(error, fmt::format("{} is {} that was freed", parameter, want));
@@ -55,6 +58,11 @@ void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool 
         claimed_kind(handle) != static_cast<std::uint32_t>(wanted))
         throw failure(error, fmt::format("{} is {}, where {} is wanted", parameter, with_article(nouns[claimed_kind(handle)]), want));
     throw failure(error, fmt::format("{} is {:#x}, which is no handle of {}: never assigned, or overwritten", parameter, handle, want));
+}
+
+void throw_predefined(int error, std::uint64_t handle, char const* parameter)
+{
+    throw failure(error, fmt::format("{} is {}, which is predefined and cannot be freed", parameter, predefined_name(handle)));
 }
 
 } // namespace towline::mpi

@@ -16,6 +16,7 @@ class communicator;
 class errhandler;
 class group;
 class info;
+class operation;
 
 /// Per type of handle: its objects, its predefined values, and the class of the error for a wrong one. Predefined handles have objects only
 /// while there is something behind them (MPI_COMM_WORLD: between MPI_Init and MPI_Finalize).
@@ -39,6 +40,8 @@ template <>
 struct handle_traits<MPI_Info> : handle_traits_of<info, object_kind::info, 0x130, 2, MPI_ERR_INFO> {};
 template <>
 struct handle_traits<MPI_Errhandler> : handle_traits_of<errhandler, object_kind::errhandler, 0x140, 4, MPI_ERR_ERRHANDLER> {};
+template <>
+struct handle_traits<MPI_Op> : handle_traits_of<operation, object_kind::op, 0x20, 32, MPI_ERR_OP> {};
 
 template <class Handle>
 using object_of = typename handle_traits<Handle>::object;
@@ -76,6 +79,9 @@ template <class Handle>
 /// Throws the failure that says what is wrong with a handle which `find` does not know.
 [[noreturn, gnu::cold]] void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool freed, char const* parameter);
 
+/// The same for one that is wanted to be freed, and may not be.
+[[noreturn, gnu::cold]] void throw_predefined(int error, std::uint64_t handle, char const* parameter);
+
 /// The object; throws a failure that names the parameter.
 template <class Handle>
 [[nodiscard]] object_of<Handle>& get(Handle handle, char const* parameter)
@@ -98,6 +104,8 @@ template <class Handle>
 template <class Handle>
 ref<object_of<Handle>> take(Handle handle, char const* parameter)
 {
+    if (is_predefined(handle) && find(handle) != nullptr)
+        throw_predefined(handle_traits<Handle>::error, bits_of(handle), parameter);
     ref<object_of<Handle>> object = table_of<Handle>.remove(bits_of(handle));
     if (!object) [[unlikely]]
         throw_bad_handle(handle_traits<Handle>::kind, handle_traits<Handle>::error, bits_of(handle),

@@ -5,6 +5,7 @@
 #include "mpi/communicator.hpp"
 #include "mpi/phase.hpp"
 
+#include <atomic>
 #include <memory>
 #include <pthread.h>
 
@@ -18,8 +19,8 @@ public:
     static void finish();
 
     /// Between the two.
-    [[nodiscard]] static process& instance() noexcept { return *instance_; }
-    [[nodiscard]] static process* instance_or_null() noexcept { return instance_; }
+    [[nodiscard]] static process& instance() noexcept { return *instance_.load(std::memory_order_acquire); }
+    [[nodiscard]] static process* instance_or_null() noexcept { return instance_.load(std::memory_order_acquire); }
 
     [[nodiscard]] communicator& world() noexcept { return *world_; }
     [[nodiscard]] communicator& self() noexcept { return *self_; }
@@ -32,7 +33,7 @@ public:
 private:
     process() = default;
 
-    static process* instance_;
+    static inline std::atomic<process*> instance_{nullptr};
     std::unique_ptr<engine::engine> engine_;
     ref<communicator> world_;
     ref<communicator> self_;

@@ -7,6 +7,8 @@
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 
+#include <towline/error.hpp>
+
 #include <chrono>
 #include <fmt/format.h>
 #include <numeric>
@@ -39,9 +41,17 @@ char const* name_of_level(int l) noexcept
                                         : "MPI_THREAD_MULTIPLE";
 }
 
-} // namespace
+/// Waits until all ranks of the job have come to this call of MPI.
+void meet(job::membership& job, char const* call)
+{
+    try {
+        job.fence(for_ever);
+    } catch (peer_error const& e) {
+        throw failure(MPI_ERR_PROC_ABORTED, fmt::format("rank {} ended, and had not called {}", e.rank(), call));
+    }
+}
 
-process* process::instance_ = nullptr;
+} // namespace
 
 int process::thread_level() noexcept
 {
@@ -71,7 +81,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
     p->engine_ = engine::process_engine(false);
-    job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
+    meet(job, "MPI_Init");  // nobody sends to a rank that cannot answer yet
 
     std::vector<process_id> everybody(static_cast<std::size_t>(job.size()));
     std::iota(everybody.begin(), everybody.end(), 0);
@@ -98,16 +108,16 @@ void process::start(int argc, char* const* argv, int thread_level)
 void process::finish()
 {
     // The first action of all, while MPI still works (11.2.4).
-    instance_->self_->attributes().clear(MPI_COMM_SELF);
-    instance_->world_->attributes().clear(MPI_COMM_WORLD);
+    instance().self_->attributes().clear(MPI_COMM_SELF);
+    instance().world_->attributes().clear(MPI_COMM_WORLD);
 
     std::scoped_lock const lock(starting);
     job::membership& job = job::membership::instance();
-    job.fence(for_ever);
+    meet(job, "MPI_Finalize");
     current_phase.store(phase::after, std::memory_order_release);
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;
-    std::unique_ptr<process> const ended(std::exchange(instance_, nullptr));
+    std::unique_ptr<process> const ended(instance_.exchange(nullptr));
     job.leave();
 }
 

@@ -139,8 +139,8 @@ def parse(text: str) -> tuple[dict[str, Kind], list[Chapter]]:
                 if not in_kinds:
                     chapters.append(Chapter(match[1], match[2], []))
             elif in_kinds:
-                name, ctype, large, null = re.fullmatch(r"(\w+)\s+(\S+(?: \S+)*)\s+(\S+)(?:\s+(\S+))?", re.sub(r" {2,}", "  ", line)).groups()
-                kinds[name] = Kind(name, ctype.strip(), None if large == "-" else large, null)
+                name, ctype, large, *null = re.split(r"\s{2,}", re.sub(r"^(\S+) ", r"\1  ", line))
+                kinds[name] = Kind(name, ctype, None if large == "-" else large, null[0] if null else None)
             elif line.startswith("--"):
                 chapters[-1].sections.append((line.strip("- "), []))
             else:

@@ -118,8 +118,8 @@ class Compare(unittest.TestCase):
     def test_every_dialect_compiles_it(self):
         for compiler, language, standards in ((CC, "c", ("c89", "c99", "c17")), (CXX, "c++", ("c++98", "c++20"))):
             for standard in standards:
-                done = subprocess.run([compiler, f"-std={standard}", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
-                                       str(OURS), "-x", language, "-"], input="#include <mpi.h>\n", text=True, capture_output=True)
+                command = [compiler, f"-std={standard}", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{OURS}"]
+                done = subprocess.run([*command, "-x", language, "-"], input="#include <mpi.h>\n", text=True, capture_output=True)
                 self.assertEqual(done.stderr, "", standard)
 
 

@@ -43,11 +43,14 @@ void throw_not_running() { throw std::runtime_error("not running"); }
 void set_empty(MPI_Status* s) noexcept { if (s) std::memset(s, 0, sizeof *s); }
 
 namespace calls {
-void send(void const*, MPI_Count count, MPI_Datatype, int dest, int tag, MPI_Comm) { std::printf("send %lld to %d, tag %d\n", (long long)count, dest, tag); }
+void send(void const*, MPI_Count count, MPI_Datatype, int dest, int tag, MPI_Comm)
+{
+    std::printf("send %lld to %d, tag %d\n", (long long)count, dest, tag);
+}
 void gatherv(void const*, MPI_Count n, MPI_Datatype, void*, wide_array counts, wide_array displs, MPI_Datatype, int root, MPI_Comm)
 {
-    std::printf("gatherv %lld: %lld %lld at %lld %lld, root %d\n", (long long)n, (long long)counts[0], (long long)counts[1], (long long)displs[0],
-                (long long)displs[1], root);
+    std::printf("gatherv %lld: %lld %lld at %lld %lld, root %d\n", (long long)n, (long long)counts[0], (long long)counts[1],
+                (long long)displs[0], (long long)displs[1], root);
 }
 void get_count(MPI_Status const* s, MPI_Datatype, MPI_Count* count) { *count = s->MPI_TAG == 1 ? 5 : MPI_Count{1} << 33; }
 void pack(void const*, MPI_Count n, MPI_Datatype, void*, MPI_Count outsize, MPI_Count* position, MPI_Comm)

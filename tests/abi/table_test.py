@@ -50,8 +50,9 @@ class Table(unittest.TestCase):
         self.assertTrue(d.built and not d.anytime)
 
     def test_mistakes_are_named(self):
-        for line, words in ((".  F comn", "there is no kind 'comn'"), (".  F comm:", "'comm:' is no parameter"), ("?  F comm", "first columns"),
-                            (".  F comm  # old", "since MPI-n.n"), (".  F comm\n.  F", "named twice: .*MPI_F"),
+        for line, words in ((".  F comn", "there is no kind 'comn'"), (".  F comm:", "'comm:' is no parameter"),
+                            ("?  F comm", "first columns"), (".  F comm  # old", "since MPI-n.n"),
+                            (".  F comm\n.  F", "named twice: .*MPI_F"),
                             (".  F count\n.  F_c comm", "named twice: .*MPI_F_c"), ("[x", "no heading")):
             with self.subTest(line=line), self.assertRaisesRegex(table.TableError, words):
                 prototypes(line)

@@ -121,6 +121,10 @@ int main(int argc, char** argv)
     } else if (strcmp(what, "unfinished") == 0) {
         start();
         _exit(0);
+    } else if (strcmp(what, "forgetful") == 0) {
+        start();
+        if (rank != 1)
+            MPI_Finalize();
     } else if (strcmp(what, "killed") == 0) {
         start();
         if (rank == size - 1)

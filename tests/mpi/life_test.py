@@ -19,8 +19,8 @@ class Life(JobTest):
     def test_states(self):
         code, out, err = self.alone("states")
         self.assertEqual((code, err), (0, ""))
-        self.assertEqual(out.splitlines(), ["before: initialized 0, finalized 0", "class 4, a time 1", "running: initialized 1, finalized 0",
-                                            "after: initialized 1, finalized 1"])
+        self.assertEqual(out.splitlines(), ["before: initialized 0, finalized 0", "class 4, a time 1",
+                                            "running: initialized 1, finalized 0", "after: initialized 1, finalized 1"])
 
     def test_ranks(self):
         self.assertEqual(self.alone("ranks"), (0, "rank 0 of 1\n", ""))
@@ -77,7 +77,12 @@ class Life(JobTest):
     def test_a_rank_that_never_starts_mpi_is_named(self):
         code, _, err, _ = self.run_job(3, LIFE, "absent")
         self.assertNotEqual(code, 0)
-        self.assertIn("MPI_Init failed: fence: rank 1 has ended", err)
+        self.assertIn("MPI_Init failed: rank 1 ended, and had not called MPI_Init (MPI_ERR_PROC_ABORTED)", err)
+
+    def test_a_rank_that_forgets_to_finalize_is_named(self):
+        code, _, err, _ = self.run_job(3, LIFE, "forgetful")
+        self.assertNotEqual(code, 0)
+        self.assertIn("MPI_Finalize failed: rank 1 ended, and had not called MPI_Finalize (MPI_ERR_PROC_ABORTED)", err)
 
     def test_finalize_waits_for_all(self):
         code, out, err, _ = self.run_job(2, LIFE, "late")

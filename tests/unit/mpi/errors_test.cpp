@@ -185,14 +185,24 @@ TEST_F(errors_DeathTest, one_paragraph_says_it_all)
         },
         ::testing::ExitedWithCode(MPI_ERR_COMM),
         "MPI_Comm_remote_size failed: comm is MPI_COMM_WORLD, an intracommunicator, which has no remote group .MPI_ERR_COMM.. The call was "
-        "MPI_Comm_remote_size.comm=MPI_COMM_WORLD.. The job ends here, because the error handler of MPI_COMM_WORLD is MPI_ERRORS_ARE_FATAL");
+        "MPI_Comm_remote_size.comm=MPI_COMM_WORLD.. The job ends here, because the error handler of MPI_COMM_WORLD is "
+        "MPI_ERRORS_ARE_FATAL.");
     EXPECT_EXIT(
         {
             MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ABORT);
             MPI_Group_size(handle<MPI_Group>(0x209), &n);
         },
-        ::testing::ExitedWithCode(MPI_ERR_GROUP), "group is MPI_INT, a datatype, where a group is wanted.*of MPI_COMM_SELF is MPI_ERRORS_ABORT");
-    EXPECT_EXIT(MPI_Abort(MPI_COMM_WORLD, 300), ::testing::ExitedWithCode(300 & 0xff), "MPI_Abort was called on MPI_COMM_WORLD, with error code 300");
+        ::testing::ExitedWithCode(MPI_ERR_GROUP),
+        "group is MPI_INT, a datatype, where a group is wanted.*of MPI_COMM_SELF is MPI_ERRORS_ABORT");
+    EXPECT_EXIT(
+        {
+            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+            MPI_Op op = MPI_SUM;
+            MPI_Op_free(&op);
+        },
+        ::testing::ExitedWithCode(MPI_ERR_OP), "op is MPI_SUM, which is predefined and cannot be freed.*MPI_Op_free.op=MPI_SUM.");
+    EXPECT_EXIT(MPI_Abort(MPI_COMM_WORLD, 300), ::testing::ExitedWithCode(300 & 0xff),
+                "MPI_Abort was called on MPI_COMM_WORLD, with error code 300");
     EXPECT_EXIT(MPI_Abort(MPI_COMM_WORLD, 256), ::testing::ExitedWithCode(1), "with error code 256");
     EXPECT_EXIT(MPI_Abort(MPI_COMM_WORLD, 0), ::testing::ExitedWithCode(0), "with error code 0");
 }

@@ -167,8 +167,8 @@ using bad_handles = running;
 TEST_F(bad_handles, are_refused_by_every_kind)
 {
     int n = 0;
-    for (std::uint64_t const bits : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{0x209}, std::uint64_t{0x107}, std::uint64_t{0x7ffc12345678},
-                                     ~std::uint64_t{0}, std::uint64_t{0x01000001}, std::uint64_t{0x0f000000}}) {
+    std::uint64_t const garbage[] = {0, 7, 0x209, 0x107, 0x7ffc12345678, ~std::uint64_t{0}, 0x01000001, 0x0f000000};
+    for (std::uint64_t const bits : garbage) {
         EXPECT_EQ(MPI_Comm_size(handle<MPI_Comm>(bits), &n), MPI_ERR_COMM) << std::hex << bits;
         EXPECT_EQ(MPI_Group_size(handle<MPI_Group>(bits), &n), MPI_ERR_GROUP) << std::hex << bits;
         EXPECT_EQ(MPI_Info_get_nkeys(handle<MPI_Info>(bits), &n), MPI_ERR_INFO) << std::hex << bits;

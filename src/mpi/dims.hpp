@@ -1,0 +1,12 @@
+#pragma once
+// A balanced division of processes into dimensions (8.5.2).
+
+#include <span>
+
+namespace towline::mpi {
+
+/// Replaces the zeros of `dims` such that the product of all is `nodes`: as close to each other as possible (the largest as small as can
+/// be, then the next), in non-increasing order. Throws a failure where that cannot be.
+void divide(int nodes, std::span<int> dims);
+
+} // namespace towline::mpi
