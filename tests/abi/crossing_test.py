@@ -21,7 +21,7 @@ class Crossing(unittest.TestCase):
             for header, options in HEADERS.items():
                 program = pathlib.Path(folder) / f"cross_{header}"
                 done = subprocess.run([CC, "-Wall", "-Wextra", *options, HERE / "cross.c", "-o", program, f"-L{LIBRARIES[header]}",
-                                       "-l:libmpi_abi.so.1", "-Wl,--allow-shlib-undefined"], capture_output=True, text=True)
+                                       "-l:libmpi_abi.so.1"], capture_output=True, text=True)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 for library, place in LIBRARIES.items():
                     done = subprocess.run([program], capture_output=True, text=True, timeout=60,

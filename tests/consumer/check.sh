@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the build into a temporary prefix and builds a project out of tree against it, with find_package and with pkg-config; and the
-# README's first program.
+# Installs the build into a temporary prefix and builds a project out of tree against it, with find_package and with pkg-config; the README's
+# first program; and programs of MPI with the wrappers.
 # usage: check.sh BUILD_DIR CXX
 set -euo pipefail
 build=$1 cxx=$2
@@ -28,4 +28,16 @@ awk '/^```cpp$/ { code = 1; next } /^```$/ { if (code) exit } code' "$here/../..
 "$cxx" ${CONSUMER_FLAGS:-} "$work/first.cpp" $(pkg-config --cflags --libs towline) -o "$work/first"
 "$work/prefix/bin/towline" run -n 2 "$work/first" | sort >"$work/out"
 printf 'rank 0: 2\nrank 1: 2\n' | diff - "$work/out" || { echo "the README's program prints something else"; exit 1; }
-echo "consumer: find_package and pkg-config both work"
+# A program of MPI, by the installed wrappers.
+for wrapper in mpicc mpicc_abi mpicxx mpicxx_abi; do
+    case $wrapper in mpicc*) source=$here/../mpi/life.c ;; *) source=$here/project/ranks.cpp ;; esac
+    "$work/prefix/bin/$wrapper" ${CONSUMER_FLAGS:-} -c "$source" -o "$work/mpi.o"
+    "$work/prefix/bin/$wrapper" ${CONSUMER_FLAGS:-} "$work/mpi.o" -o "$work/mpi"
+    "$work/prefix/bin/towline" run -n 2 "$work/mpi" ranks | sort >"$work/out"
+    printf 'rank 0 of 2\nrank 1 of 2\n' | diff - "$work/out" || { echo "$wrapper: its program prints something else"; exit 1; }
+done
+"$work/prefix/bin/mpicc" -show | grep -q -- "-I$work/prefix/include .*-lmpi_abi" || { echo "mpicc -show does not say it"; exit 1; }
+# shellcheck disable=SC2046
+"$cxx" ${CONSUMER_FLAGS:-} "$here/project/ranks.cpp" $(pkg-config --cflags --libs towline-mpi) -o "$work/mpi"
+"$work/prefix/bin/towline" run -n 1 "$work/mpi" | grep -qx 'rank 0 of 1'
+echo "consumer: find_package, pkg-config and the wrappers all work"
