@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the build into a temporary prefix and builds a project out of tree against it, with find_package and with pkg-config; the README's
-# first program; and programs of MPI with the wrappers.
+# Installs the build into a temporary prefix and builds a project out of tree against it, with find_package and with pkg-config; the
+# README's first program; and programs of MPI with the wrappers.
 # usage: check.sh BUILD_DIR CXX
 set -euo pipefail
 build=$1 cxx=$2
