@@ -156,8 +156,11 @@ void error_codes::add_string(int code, std::string text)
     e.text = std::move(text);
 }
 
-void error_codes::remove(int code)
+/// What still has a string cannot go (9.5).
+void error_codes::remove(int code, char const* parameter)
 {
+    if (!added(code, parameter).text.empty())
+        throw failure(MPI_ERR_OTHER, fmt::format("{} {} has a string yet: remove that first", parameter, code));
     added_.erase(code);
     last_used_ = added_.empty() ? MPI_ERR_LASTCODE : added_.rbegin()->first;
 }
@@ -171,7 +174,7 @@ void error_codes::remove_class(int error_class)
                                    [&](auto const& e) { return e.second.error_class == error_class && e.first != error_class; });
     if (used != added_.end())
         throw failure(MPI_ERR_OTHER, fmt::format("errorclass {} has codes yet ({}): remove those first", error_class, used->first));
-    remove(error_class);
+    remove(error_class, "errorclass");
 }
 
 void error_codes::remove_code(int code)
@@ -179,7 +182,7 @@ void error_codes::remove_code(int code)
     std::scoped_lock const lock(mutex_);
     if (added(code, "errorcode").error_class == code)
         throw failure(MPI_ERR_ARG, fmt::format("errorcode is {}, which is an error class: MPI_Remove_error_class removes it", code));
-    remove(code);
+    remove(code, "errorcode");
 }
 
 void error_codes::remove_string(int code)

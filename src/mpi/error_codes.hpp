@@ -36,7 +36,7 @@ private:
     };
     entry& added(int code, char const* parameter);
     int add(int error_class);
-    void remove(int code);
+    void remove(int code, char const* parameter);
 
     mutable std::mutex mutex_;
     std::map<int, entry> added_;

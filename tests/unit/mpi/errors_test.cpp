@@ -88,12 +88,16 @@ TEST_F(errors, programs_add_and_remove_their_own)
     EXPECT_EQ(MPI_Remove_error_class(code), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Remove_error_code(mine), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Remove_error_code(MPI_ERR_TAG), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Remove_error_code(code), MPI_ERR_OTHER);  // its string is there yet
     ASSERT_EQ(MPI_Remove_error_string(code), MPI_SUCCESS);
     EXPECT_EQ(MPI_Remove_error_string(code), MPI_ERR_ARG);
     EXPECT_EQ(error_text(code), "");
     ASSERT_EQ(MPI_Remove_error_code(code), MPI_SUCCESS);
     EXPECT_EQ(MPI_Error_class(code, &found), MPI_ERR_ARG);
     ASSERT_EQ(MPI_Remove_error_code(other), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Add_error_string(mine, "all of mine"), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Remove_error_class(mine), MPI_ERR_OTHER);
+    ASSERT_EQ(MPI_Remove_error_string(mine), MPI_SUCCESS);
     ASSERT_EQ(MPI_Remove_error_class(mine), MPI_SUCCESS);
     EXPECT_EQ(*last, MPI_ERR_LASTCODE);
 }
