@@ -7,6 +7,7 @@
 
 #include <towline/error.hpp>
 
+#include <cxxabi.h>
 #include <fmt/format.h>
 #include <new>
 #include <string_view>
@@ -156,6 +157,8 @@ outcome outcome_of_exception()
         return {MPI_ERR_OTHER, e.what(), {}};
     } catch (std::exception const& e) {
         return {MPI_ERR_INTERN, e.what(), {}};
+    } catch (abi::__forced_unwind const&) {
+        throw;  // the thread was cancelled
     } catch (...) {
         return {MPI_ERR_INTERN, "a callback threw something that is no exception of the standard library", {}};
     }
