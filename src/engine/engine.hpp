@@ -188,6 +188,8 @@ public:
     void send(outgoing const&);
     /// The fast path: no blocks, no completions, and a head that best fits the transport's cheapest message (40 bytes; more is allowed).
     void send_small(peer to, handler_id, std::span<std::byte const> head);
+    /// The same with a head in two parts, one behind the other; both are copied before it returns.
+    void send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
 
     /// For hand-overs inside a head: where the peer finds these bytes of the shared heap, or 0 if it cannot reach them (or nothing is known
     /// of it yet: then send them as a block). The block is the sender's until a message that says where it is was sent.

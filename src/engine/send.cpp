@@ -28,6 +28,27 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
     m.send({.to = to, .handler = h, .head = head});
 }
 
+void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
+{
+    impl& m = *impl_;
+    std::size_t const bytes = first.size() + second.size();
+    if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
+        peer_state& p = m.peers[to];
+        if (p.flags.load(std::memory_order_acquire) == 0 && bytes <= p.max_eager) [[likely]] {
+            auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
+            if (p.via->try_send(to, kind, first, second) == transport::send_status::sent) [[likely]] {
+                m.counts.sent(bytes);
+                return;
+            }
+        }
+    }
+    std::vector<std::byte> together;
+    together.reserve(bytes);
+    together.insert(together.end(), first.begin(), first.end());
+    together.insert(together.end(), second.begin(), second.end());
+    m.send({.to = to, .handler = h, .head = together});
+}
+
 void engine::send(outgoing const& o)
 {
     impl_->send(o);

@@ -38,8 +38,9 @@ inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t word_bytes = 8;
 /// Payload that shares the line of its word.
 inline constexpr std::size_t inline_bytes = cell_bytes - word_bytes;
-/// Largest payload of one message. A message of 8 KiB is copied twice in about the time that its hand-over by reference would cost.
-inline constexpr std::size_t max_eager = 8192;
+/// Largest payload of one message: 8 KiB and what is written on it, which fill their last cell. So much is copied twice in about the time
+/// that its hand-over by reference would cost.
+inline constexpr std::size_t max_eager = 129 * cell_bytes - word_bytes;
 inline constexpr std::uint32_t first_cells = 64;   ///< a new ring: 4 KiB
 inline constexpr std::uint32_t most_cells = 1024;  ///< a busy ring: 64 KiB
 inline constexpr std::uint64_t ring_mark = 0x31676e6972776f74;  // "towring1"

@@ -1,0 +1,208 @@
+#pragma once
+// The matcher's inside. Everything here is guarded by `lock` unless said; nothing of the engine that could poll, and no function of the
+// owner's, is called while it is held.
+
+#include "matching/lock.hpp"
+#include "matching/matcher.hpp"
+#include "matching/queues.hpp"
+#include "matching/wire.hpp"
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace towline::matching {
+
+/// A message that came before its receive.
+struct unexpected_message {
+    envelope letter;
+    peer from = 0;
+    std::array<chain_link<unexpected_message>, 4> links;
+    std::uint64_t bytes = 0;
+    std::uint64_t captured = 0;             ///< of them, what takes memory here
+    std::uint64_t token = 0;                ///< the sender asks to be told when it is matched
+    std::optional<engine::incoming> lent;   ///< else the bytes are here:
+    std::unique_ptr<std::byte[]> large;
+    static constexpr std::size_t small_bytes = 64;
+    alignas(16) std::byte small[small_bytes];
+
+    [[nodiscard]] std::byte const* data() const noexcept { return large ? large.get() : small; }
+};
+
+/// A send that has not ended when it began.
+struct sending_slot {
+    core* owner = nullptr;
+    request* target = nullptr;  ///< null: nobody is told (or the slot is free)
+    std::uint32_t index = 0;
+    std::uint32_t generation = 1;
+    peer to = 0;
+    std::uint8_t ends = 0;      ///< what is still to come of *sent* and *matched*; 0: the slot is free
+    bool wants_match = false;
+    bool failed = false;
+    std::uint64_t bytes = 0;
+    sending_slot* next_free = nullptr;
+
+    [[nodiscard]] std::uint64_t token() const noexcept { return std::uint64_t{generation} << 32 | index; }
+};
+
+/// A matched message whose bytes are on their way.
+struct landing {
+    core* owner = nullptr;
+    request* target = nullptr;  ///< null: nobody is told
+    chain_link<landing> link;
+    peer from = 0;
+    envelope letter;
+    std::uint64_t bytes = 0;
+    std::unique_ptr<std::byte[]> temporary;  ///< until it is unpacked
+
+    struct links {
+        [[nodiscard]] static chain_link<landing>& of(landing& l) noexcept { return l.link; }
+    };
+};
+
+struct core {
+    core(engine::engine&, options const&);
+    ~core();
+
+    engine::engine& engine_;
+    options const config;
+    peer const size;
+    engine::handler_id first_handler = 0;
+    queue_lock mutable lock;
+
+    posted_queue<request, posted_access> posted;
+    unexpected_queue<unexpected_message> unexpected;
+    std::uint64_t unexpected_bytes = 0;
+    std::atomic<std::uint64_t> arrivals{0};     ///< read without the lock: unexpected messages and deaths so far
+    std::atomic<std::uint64_t> completions{0};  ///< no lock
+    std::atomic<std::uint64_t> ready_errors{0}; ///< no lock
+
+    struct guard {
+        core const& c;
+        explicit guard(core const& owner) noexcept : c(owner) { c.lock.lock(); }
+        ~guard() { c.lock.unlock(); }
+        guard(guard const&) = delete;
+        guard& operator=(guard const&) = delete;
+    };
+
+    // Ends (matcher.cpp). No lock held.
+    void begin(request&, operation);
+    /// The result is written; tells the owner. The request may be gone afterwards.
+    void finish(request&) noexcept;
+    /// The request ended within its start: nobody can wait for it yet.
+    static void finish_at_once(request&) noexcept;
+    /// Whoever is to end the request finds nobody there. It is idle afterwards.
+    void abandon(request&) noexcept;
+    void recycle(request&) noexcept;
+    void count_end() noexcept
+    {
+        if (config.threaded)
+            completions.fetch_add(1, std::memory_order_release);
+        else
+            completions.store(completions.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
+
+    // Sending (send.cpp).
+    void send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
+    [[nodiscard]] bool at_once(peer to, std::uint64_t bytes, send_mode mode) const noexcept
+    {
+        return to < size && bytes <= config.eager && mode != send_mode::synchronous &&
+               held_back[to].load(std::memory_order_relaxed) == 0;
+    }
+    void send_waiting(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
+    static void check(envelope const&, void const* data, std::uint64_t bytes);
+    [[nodiscard]] sending_slot& open_slot(request&, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match);
+    /// One of its ends has come. Lock held; the request to finish, or null.
+    [[nodiscard]] request* end_one(sending_slot&, bool ok) noexcept;
+    static void on_sent(void* slot, bool ok);
+    std::deque<sending_slot> slots;
+    sending_slot* free_slot = nullptr;
+    std::size_t slots_in_use = 0;
+    std::unique_ptr<std::atomic<std::uint8_t>[]> held_back;  ///< by peer: it told us to hold back. No lock
+    std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only
+
+    // Arriving (arrive.cpp). Handlers.
+    static void on_eager(void*, engine::engine&, engine::incoming&);
+    static void on_ready(void*, engine::engine&, engine::incoming&);
+    static void on_synchronous(void*, engine::engine&, engine::incoming&);
+    static void on_lent(void*, engine::engine&, engine::incoming&);
+    static void on_matched(void*, engine::engine&, engine::incoming&);
+    static void on_throttle(void*, engine::engine&, engine::incoming&);
+    void arrive(peer from, envelope const&, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready);
+    void arrive_lent(engine::incoming&, envelope const&, std::uint64_t token, bool is_ready);
+    void note_ready_error(peer from, envelope const&);
+    void drop(peer from, std::string_view why);
+    std::uint64_t dropped = 0;  ///< touched by handlers only
+
+    // Unexpected messages (unexpected.cpp).
+    /// Lock held. `captured`: how many of the bytes will be kept here.
+    [[nodiscard]] unexpected_message& add_unexpected(peer from, envelope const&, std::uint64_t bytes, std::uint64_t captured,
+                                                     std::uint64_t token);
+    /// Lock held. Out of the queue and of the account; the node is the caller's. True: regulate then.
+    bool take_unexpected(unexpected_message&) noexcept;
+    /// Lock held. The sender should be told something.
+    [[nodiscard]] bool unbalanced(peer from) const noexcept
+    {
+        account const& a = accounts[from];
+        return a.held ? a.bytes <= config.unexpected / 2 : a.bytes > config.unexpected;
+    }
+    /// Tells the sender to hold back or to go on, if the account still calls for it. No lock held.
+    void regulate(peer from) noexcept;
+    void give_back(unexpected_message&) noexcept;
+    /// The same, and a synchronous sender is told that it is done.
+    void discard(unexpected_message&) noexcept;
+    struct account {
+        std::uint64_t bytes = 0;
+        std::uint32_t number = 0;
+        bool held = false;
+    };
+    std::unique_ptr<account[]> accounts;  ///< by sender
+    static constexpr std::uint64_t note_cost = 128;
+    std::uint64_t throttled = 0;
+    unexpected_message* free_nodes = nullptr;
+    std::size_t free_node_count = 0;
+
+    // Receiving (receive.cpp). No lock held.
+    void deliver(request&, envelope const&, std::span<std::byte const> bytes) noexcept;
+    void deliver_lent(request&, peer from, envelope const&, engine::incoming& message) noexcept;
+    void deliver_unexpected(request&, unexpected_message&) noexcept;
+    static void on_landed(void* landing, bool ok, engine::incoming& message);
+    void acknowledge(peer to, std::uint64_t token) noexcept;
+    void control(peer to, wire::kind, std::span<std::byte const>) noexcept;
+    [[nodiscard]] std::optional<status> peek(pattern const&) const noexcept;
+    /// Out of the queue; its sender is told to go on if it held back.
+    [[nodiscard]] unexpected_message* take(pattern const&) noexcept;
+    /// Blocks until `look()` is true, which is called when a message or a death has come.
+    template <class Look>
+    void await_arrival(Look&& look, pattern const&, peer from, char const* call);
+    chain<landing, landing::links> landings;
+
+    // Deaths (deaths.cpp).
+    struct membership {
+        bool (*is_member)(void*, peer) = nullptr;
+        void* members = nullptr;
+    };
+    std::unordered_map<context_id, membership> members;
+    std::vector<peer> dead;
+    /// Lock held. Whether a receive must wait in vain.
+    [[nodiscard]] bool hopeless(pattern const&, peer from) const noexcept;
+    void peer_died(peer);
+
+    std::deque<request> pool;
+    request* free_requests = nullptr;
+};
+
+[[nodiscard]] inline status status_of(unexpected_message const& m) noexcept
+{
+    return {m.letter.source, m.letter.tag, m.bytes, outcome::ok, false};
+}
+
+} // namespace towline::matching

@@ -1,0 +1,55 @@
+#pragma once
+// What is written on a message, and what a receive asks for.
+
+#include "engine/engine.hpp"
+
+#include <cstdint>
+
+namespace towline::matching {
+
+using engine::peer;
+/// Separates traffic: messages match receives of the same context only. Whoever stands above chooses the numbers; all are allowed.
+using context_id = std::uint32_t;
+
+inline constexpr std::int32_t any_source = -1;
+inline constexpr std::int32_t any_tag = -1;
+inline constexpr peer no_peer = ~peer{0};
+
+/// Source and tag of a message are 0 or more.
+struct envelope {
+    context_id context = 0;
+    std::int32_t source = 0;  ///< the sender's rank within the context
+    std::int32_t tag = 0;
+};
+
+/// Which messages a receive or a probe takes.
+struct pattern {
+    context_id context = 0;
+    std::int32_t source = any_source;
+    std::int32_t tag = any_tag;
+
+    [[nodiscard]] bool matches(envelope const& e) const noexcept
+    {
+        return e.context == context && (source == any_source || e.source == source) && (tag == any_tag || e.tag == tag);
+    }
+    friend bool operator==(pattern const&, pattern const&) = default;
+};
+
+/// How an operation ended.
+enum class outcome : std::uint8_t {
+    ok,
+    truncated,  ///< the message was longer than the buffer: what fits is there if the bytes were in reach, the rest is lost
+    peer_died,  ///< the other side ended before it was done
+    lost,       ///< the bytes could not be brought, although the sender lives; or there was no memory to unpack them
+};
+
+/// Of a receive: what came. Of a send: `error` alone counts.
+struct status {
+    std::int32_t source = any_source;
+    std::int32_t tag = any_tag;
+    std::uint64_t bytes = 0;  ///< the message's true size, also if it was truncated
+    outcome error = outcome::ok;
+    bool cancelled = false;
+};
+
+} // namespace towline::matching

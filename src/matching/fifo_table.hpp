@@ -1,0 +1,131 @@
+#pragma once
+// A hash table of queues: nodes with equal keys are found oldest first, in constant time however many nodes and keys there are.
+// Intrusive: a node carries its links, so that nothing is allocated but the buckets.
+
+#include "matching/envelope.hpp"
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace towline::matching {
+
+template <class Node>
+struct chain_link {
+    Node* before = nullptr;
+    Node* after = nullptr;
+};
+
+/// A queue through one of a node's links.
+template <class Node, class Links>
+struct chain {
+    Node* first = nullptr;
+    Node* last = nullptr;
+
+    void append(Node& n) noexcept
+    {
+        auto& l = Links::of(n);
+        l.before = last;
+        l.after = nullptr;
+        (last != nullptr ? Links::of(*last).after : first) = &n;
+        last = &n;
+    }
+    void remove(Node& n) noexcept
+    {
+        auto const& l = Links::of(n);
+        (l.before != nullptr ? Links::of(*l.before).after : first) = l.after;
+        (l.after != nullptr ? Links::of(*l.after).before : last) = l.before;
+    }
+};
+
+/// `Access::of(node)` is the node's chain_link for this table, `Access::key(node)` its key, which must not change while the node is in it.
+/// Not thread-safe. Nodes are not owned.
+template <class Node, class Access>
+class fifo_table {
+public:
+    fifo_table() : buckets_(std::make_unique<bucket[]>(first_buckets)) {}
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+
+    /// Behind all nodes of the same key. Seldom makes the table larger; if there is no memory for that, stays as it is.
+    void append(Node& n) noexcept
+    {
+        if (size_ >= std::size_t{1} << (64 - shift_)) [[unlikely]]
+            grow();
+        buckets_[index(Access::key(n))].append(n);
+        ++size_;
+    }
+    void remove(Node& n) noexcept
+    {
+        buckets_[index(Access::key(n))].remove(n);
+        --size_;
+    }
+    /// The oldest node of the key, or null.
+    [[nodiscard]] Node* first(pattern const& key) const noexcept
+    {
+        for (Node* n = buckets_[index(key)].first; n != nullptr; n = Access::of(*n).after) {
+            if (Access::key(*n) == key)
+                return n;
+        }
+        return nullptr;
+    }
+    /// Every node, in no order; the function may remove the node it is given.
+    template <class Function>
+    void for_each(Function&& f)
+    {
+        for (std::size_t i = 0; i < std::size_t{1} << (64 - shift_); ++i) {
+            for (Node* n = buckets_[i].first; n != nullptr;) {
+                Node* const after = Access::of(*n).after;
+                f(*n);
+                n = after;
+            }
+        }
+    }
+
+private:
+    using bucket = chain<Node, Access>;
+    static constexpr std::size_t first_buckets = 64;
+    static constexpr int most_bits = 22;
+
+    /// Multiplicative hashing; contexts, ranks and tags are small and dense, so the high bits of the product are what differs.
+    [[nodiscard]] std::size_t index(pattern const& k) const noexcept
+    {
+        std::uint64_t x = (std::uint64_t{static_cast<std::uint32_t>(k.source)} << 32 | static_cast<std::uint32_t>(k.tag)) +
+                          k.context * std::uint64_t{0xd6e8feb86659fd93};
+        x ^= x >> 32;
+        x *= 0x9e3779b97f4a7c15;
+        x ^= x >> 29;
+        x *= 0xbf58476d1ce4e5b9;
+        return x >> shift_;
+    }
+
+    void grow() noexcept
+    {
+        if (shift_ <= 64 - most_bits)
+            return;
+        std::size_t const before = std::size_t{1} << (64 - shift_);
+        std::unique_ptr<bucket[]> more(new (std::nothrow) bucket[before * 4]);
+        if (!more)
+            return;
+        shift_ -= 2;
+        auto const old = std::exchange(buckets_, std::move(more));
+        // Nodes of one key share a bucket and are moved in order, so they stay in order.
+        for (std::size_t i = 0; i < before; ++i) {
+            for (Node* n = old[i].first; n != nullptr;) {
+                Node* const after = Access::of(*n).after;
+                buckets_[index(Access::key(*n))].append(*n);
+                n = after;
+            }
+        }
+    }
+
+    int shift_ = 64 - std::countr_zero(first_buckets);
+    std::size_t size_ = 0;
+    std::unique_ptr<bucket[]> buckets_;
+};
+
+} // namespace towline::matching

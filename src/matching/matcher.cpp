@@ -1,0 +1,182 @@
+// Setup and end, completion, waiting, the pool.
+
+#include "matching/core.hpp"
+
+#include "base/log.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+namespace towline::matching {
+
+core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.size()), lock(o.threaded)
+{
+    held_back = std::make_unique<std::atomic<std::uint8_t>[]>(size);
+    throttle_seen = std::make_unique<std::uint32_t[]>(size);
+    accounts = std::make_unique<account[]>(size);
+    static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
+                                                                       &on_lent,  &on_matched, &on_throttle};
+    for (std::size_t k = 0; k < handlers.size(); ++k) {
+        engine::handler_id const id = e.add_handler(handlers[k], this);
+        if (k == 0)
+            first_handler = id;
+        else if (id != first_handler + k)
+            throw usage_error("matching: handlers were added by another thread between ours");
+    }
+    if (config.take_on_death)
+        e.on_death([](void* self, peer p) { static_cast<core*>(self)->peer_died(p); }, this);
+}
+
+core::~core()
+{
+    std::vector<unexpected_message*> left;
+    unexpected.for_each([&](unexpected_message& m) { left.push_back(&m); });
+    for (auto* const m : left)
+        delete m;
+    while (free_nodes != nullptr)
+        delete std::exchange(free_nodes, free_nodes->links[0].after);
+}
+
+void core::begin(request& r, operation what)
+{
+    if (!r.done()) [[unlikely]]
+        throw usage_error("matching: a request is started while its last operation is under way");
+    r.what_ = what;
+    r.behind_ = nullptr;
+}
+
+void core::finish(request& r) noexcept
+{
+    auto const then = r.then;
+    request::state before = request::state::pending;
+    if (config.threaded)
+        before = r.state_.exchange(request::state::ended, std::memory_order_acq_rel);
+    else {
+        before = r.state_.load(std::memory_order_relaxed);
+        r.state_.store(request::state::ended, std::memory_order_release);
+    }
+    if (then != nullptr)
+        then(r);
+    if (before == request::state::detached)
+        recycle(r);
+    count_end();
+}
+
+void core::finish_at_once(request& r) noexcept
+{
+    r.state_.store(request::state::ended, std::memory_order_release);
+    if (r.then != nullptr)
+        r.then(r);
+}
+
+void core::abandon(request& r) noexcept
+{
+    guard const g(*this);
+    if (r.posted_) {
+        posted.remove(r);
+        r.posted_ = false;
+    } else if (r.behind_ != nullptr) {
+        if (r.what_ == operation::send)
+            static_cast<sending_slot*>(r.behind_)->target = nullptr;
+        else
+            static_cast<landing*>(r.behind_)->target = nullptr;
+        r.behind_ = nullptr;
+    }
+    r.state_.store(request::state::idle, std::memory_order_release);
+}
+
+void core::recycle(request& r) noexcept
+{
+    r.then = nullptr;
+    r.user = nullptr;
+    r.state_.store(request::state::idle, std::memory_order_relaxed);
+    guard const g(*this);
+    r.link_.after = free_requests;
+    free_requests = &r;
+}
+
+matcher::matcher(engine::engine& e, options o) : core_(std::make_unique<core>(e, o)), completions_(&core_->completions) {}
+
+matcher::~matcher() = default;
+
+engine::engine& matcher::transport() noexcept
+{
+    return core_->engine_;
+}
+
+request& matcher::acquire()
+{
+    core& c = *core_;
+    core::guard const g(c);
+    request* r = c.free_requests;
+    if (r != nullptr) {
+        c.free_requests = r->link_.after;
+    } else {
+        r = &c.pool.emplace_back();
+        r->pooled_ = true;
+    }
+    return *r;
+}
+
+void matcher::release(request& r) noexcept
+{
+    auto expected = request::state::pending;
+    if (!r.state_.compare_exchange_strong(expected, request::state::detached, std::memory_order_acq_rel, std::memory_order_acquire))
+        core_->recycle(r);
+}
+
+void matcher::wait(request& r, char const* call)
+{
+    core& c = *core_;
+    auto const ready = [&r] { return r.done(); };
+    // The line that says what for is written only by who is going to sleep.
+    if (c.engine_.spin(ready, call))
+        return;
+    pending_operation const what{r.what_, r.pattern_, r.peer_, 0, false};
+    std::array<char, 192> text;
+    *fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, describe(what)).out = '\0';
+    c.engine_.wait(ready, text.data());
+}
+
+bool matcher::test(request& r)
+{
+    if (r.done())
+        return true;
+    if (!core_->engine_.in_handler())
+        core_->engine_.progress();
+    return r.done();
+}
+
+bool matcher::cancel(request& r)
+{
+    core& c = *core_;
+    {
+        core::guard const g(c);
+        if (!r.posted_)
+            return false;
+        c.posted.remove(r);
+        r.posted_ = false;
+    }
+    r.result_ = {any_source, any_tag, 0, outcome::ok, true};
+    c.finish(r);
+    c.engine_.notify();
+    return true;
+}
+
+bool matcher::drain(std::chrono::nanoseconds timeout)
+{
+    core& c = *core_;
+    auto const begin = std::chrono::steady_clock::now();
+    bool const ended = c.engine_.wait(
+        [&c] {
+            core::guard const g(c);
+            return c.slots_in_use == 0 && c.landings.first == nullptr;
+        },
+        "messages under way to end", timeout);
+    if (timeout != std::chrono::nanoseconds::max())
+        timeout -= std::min<std::chrono::nanoseconds>(timeout, std::chrono::steady_clock::now() - begin);
+    return ended && c.engine_.drain(timeout);
+}
+
+} // namespace towline::matching

@@ -1,0 +1,200 @@
+#pragma once
+// Matching: messages with a context, a source and a tag find the receives that ask for them. Knows nothing of communicators, datatypes or
+// handles; contexts are numbers, destinations are engine peers.
+//
+// How a message travels:
+//   up to options::eager bytes   in one engine message; the send has ended when it returns. Copied into the receive's buffer from where it
+//                                arrived, or captured if no receive is posted yet
+//   more                         lent: the engine moves it once a receive is there (how: engine.hpp), and the send ends then. For some
+//                                sizes and memories the engine captures it at once, and the send ends earlier
+//   synchronous mode             as above, and the send ends only when a receive has matched
+//
+// Order: messages of one sender match receives of one context in the order in which they were sent, whatever their sizes and modes (sends
+// that several threads begin at the same time have no order). Of the posted receives that take a message the first posted gets it.
+//
+// Memory: messages that came before their receives take memory here: what was captured, or a note of what is lent (about 300 bytes). Once
+// those of one sender exceed options::unexpected, it is told to hold back: until half of it has been received, all its sends are
+// synchronous, that is, a sending program waits for its receiver. So memory is bounded by that, plus what the sender's operations under
+// way ask for.
+//
+// Threads: everything may be called from any thread if options::threaded; else all calls and all polls of the engine are made by one
+// thread at a time (no background thread of the engine). Handlers and `then` functions may call what does not wait.
+//
+// Deaths: what waits for a dead peer ends with outcome::peer_died: sends to it, receives from it (messages that came before its death are
+// still received). A receive from any source ends so if a peer of its context is dead (as told by set_members; without that it goes on
+// waiting) and no message for it is there, because nobody can know whether the dead one was to send it.
+
+#include "matching/request.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace towline::matching {
+
+enum class send_mode : std::uint8_t {
+    standard,
+    synchronous,  ///< ends when a receive has matched
+    ready,        ///< as standard; if no receive is posted, the receiver notes an error (logs it and counts it)
+};
+
+struct options {
+    /// False: one thread at a time calls and polls; locks cost nothing.
+    bool threaded = true;
+    /// Largest message in bytes that is sent without waiting for its receive.
+    std::size_t eager = 8192;
+    /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
+    std::uint64_t unexpected = std::uint64_t{16} << 20;
+    /// Take the engine's on_death. Else whoever has it calls peer_died.
+    bool take_on_death = true;
+};
+
+struct unexpected_message;
+
+/// A message that was taken out of the queue by improbe or mprobe, for start_receive. Its end drops the message. Must end before the
+/// matcher.
+class taken_message {
+public:
+    taken_message() = default;
+    taken_message(taken_message&& other) noexcept : owner_(other.owner_), node_(std::exchange(other.node_, nullptr)) {}
+    taken_message& operator=(taken_message&& other) noexcept
+    {
+        std::swap(owner_, other.owner_);
+        std::swap(node_, other.node_);
+        return *this;
+    }
+    ~taken_message();
+    [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+    [[nodiscard]] status about() const noexcept;
+
+private:
+    friend struct core;
+    friend class matcher;
+    taken_message(core& owner, unexpected_message& node) noexcept : owner_(&owner), node_(&node) {}
+    core* owner_ = nullptr;
+    unexpected_message* node_ = nullptr;
+};
+
+/// An operation under way, for people and watchdogs.
+struct pending_operation {
+    operation what = operation::none;
+    pattern about;          ///< of a send its context, own rank and tag
+    peer with = no_peer;    ///< no_peer: anybody
+    std::uint64_t bytes = 0;  ///< of a send its size, of a receive its room
+    bool matched = false;   ///< only the bytes are still to come
+};
+
+/// One per engine; both sides of a world make theirs at the same place in the order of add_handler.
+class matcher {
+public:
+    /// Registers wire::kinds handlers, next to each other. Throws what engine::add_handler throws.
+    explicit matcher(engine::engine&, options = {});
+    /// Drops what nobody received. Nothing may be under way (drain), and nobody may poll the engine any more.
+    ~matcher();
+    matcher(matcher const&) = delete;
+    matcher& operator=(matcher const&) = delete;
+
+    [[nodiscard]] engine::engine& transport() noexcept;
+
+    // Sending. `data` may be null with 0 bytes and is left alone by the caller until the send has ended. Throws peer_error if the peer is
+    // known to be dead, usage_error for a peer that is not there or an envelope with a negative source or tag; nothing is under way then.
+
+    /// Starts a send; the request must be done and stay until it is again.
+    void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
+    /// Sends and waits. `call` as for wait.
+    status send(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,
+                char const* call = "a send");
+
+    // Receiving. `from` is the engine peer behind the pattern's source, no_peer for any source (or if nobody cares for its death).
+
+    /// Starts a receive; the request must be done and stay until it is again.
+    void start_receive(request&, pattern const&, peer from, sink const&);
+    /// Receives a message that was taken out. It is empty afterwards. Throws usage_error if it is empty.
+    void start_receive(request&, taken_message&, sink const&);
+    status receive(pattern const&, peer from, sink const&, char const* call = "a receive");
+
+    // Completion.
+
+    /// Blocks until the request is done; makes progress. `call` (text that stays) begins the line that says what this rank waits for.
+    /// Throws usage_error in a handler.
+    void wait(request&, char const* call = "a wait");
+    /// Makes progress once unless it is done; then whether it is.
+    bool test(request&);
+    /// Blocks until `condition()` is true, which is looked at first and then whenever an operation of this matcher has ended: for waits
+    /// on any or some of many requests. False on timeout.
+    template <class Condition>
+    bool wait_until(Condition&& condition, char const* call, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max())
+    {
+        std::uint64_t seen = completions();
+        bool met = condition();
+        // A wait may ask again after it was told yes.
+        return met || transport().wait(
+                          [&] {
+                              if (!met) {
+                                  std::uint64_t const now = completions();
+                                  met = now != std::exchange(seen, now) && condition();
+                              }
+                              return met;
+                          },
+                          call, timeout);
+    }
+    /// Changes whenever an operation has ended; a request that ended before the change is seen as done after it.
+    [[nodiscard]] std::uint64_t completions() const noexcept { return completions_->load(std::memory_order_acquire); }
+    /// Ends a receive that has not matched, as cancelled. False: it has, or has ended, or is a send (which are never cancelled).
+    bool cancel(request&);
+
+    /// A request of the pool, and its return: at once if it is done, else at its end. Any thread.
+    [[nodiscard]] request& acquire();
+    void release(request&) noexcept;
+
+    // Probing. A probe that finds nothing makes progress once and looks again.
+
+    /// The message that a receive with the same pattern would get; it stays.
+    [[nodiscard]] std::optional<status> iprobe(pattern const&);
+    /// Blocks until there is one, or its sender is dead (error).
+    [[nodiscard]] status probe(pattern const&, peer from, char const* call = "a probe");
+    /// The same, and takes the message out: no other receive or probe finds it. Empty: none is there (mprobe: the sender is dead).
+    [[nodiscard]] taken_message improbe(pattern const&);
+    [[nodiscard]] taken_message mprobe(pattern const&, peer from, char const* call = "a probe");
+
+    // Contexts. Need not be announced.
+
+    /// Tells who belongs to a context: asked for a peer that died. The function may be called from any thread, under a lock.
+    void set_members(context_id, bool (*is_member)(void* members, peer), void* members);
+    /// Nobody will receive in the context any more: drops its messages, and forgets its members.
+    void forget(context_id) noexcept;
+
+    /// What waits for the peer ends. From a poll (see engine::on_death).
+    void peer_died(peer);
+
+    /// Blocks until no send and no matched receive is under way, and the engine has nothing left of ours to send. False on timeout.
+    bool drain(std::chrono::nanoseconds timeout);
+
+    // For people. Any thread, also while others wait.
+
+    [[nodiscard]] std::vector<pending_operation> pending(std::size_t at_most = 64) const;
+    /// "receive from rank 1 (peer 3), tag 7, context 5".
+    [[nodiscard]] static std::string describe(pending_operation const&);
+
+    struct statistics {
+        std::uint64_t unexpected = 0;        ///< messages that wait for a receive now
+        std::uint64_t unexpected_bytes = 0;  ///< captured for them
+        std::uint64_t posted = 0;            ///< receives that wait for a message now
+        std::uint64_t ready_errors = 0;      ///< ready sends that found no receive, so far
+        std::uint64_t throttled = 0;         ///< times that senders were told to hold back, so far
+    };
+    [[nodiscard]] statistics numbers() const;
+
+private:
+    friend class taken_message;
+    std::unique_ptr<core> core_;
+    std::atomic<std::uint64_t> const* completions_;
+};
+
+} // namespace towline::matching

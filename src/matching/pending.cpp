@@ -1,0 +1,48 @@
+// What is under way, for people and watchdogs.
+
+#include "matching/core.hpp"
+
+#include <fmt/format.h>
+
+namespace towline::matching {
+
+std::vector<pending_operation> matcher::pending(std::size_t at_most) const
+{
+    std::vector<pending_operation> all;
+    all.reserve(at_most);
+    core& c = *core_;
+    core::guard const g(c);
+    for (auto const& s : c.slots) {
+        if (all.size() < at_most && s.ends != 0 && s.target != nullptr)
+            all.push_back({operation::send, s.target->pattern_, s.to, s.bytes, false});
+    }
+    for (auto const* l = c.landings.first; l != nullptr; l = l->link.after) {
+        if (all.size() < at_most && l->target != nullptr)
+            all.push_back({operation::receive, {l->letter.context, l->letter.source, l->letter.tag}, l->from, l->bytes, true});
+    }
+    c.posted.for_each([&](request& r) {
+        if (all.size() < at_most)
+            all.push_back({operation::receive, r.pattern_, r.peer_, r.sink_.capacity, false});
+    });
+    return all;
+}
+
+std::string matcher::describe(pending_operation const& o)
+{
+    if (o.what == operation::send)
+        return fmt::format("send to peer {}, tag {}, context {}", o.with, o.about.tag, o.about.context);
+    std::string who = o.about.source == any_source ? "any rank" : fmt::format("rank {}", o.about.source);
+    if (o.with != no_peer)
+        who += fmt::format(" (peer {})", o.with);
+    std::string const tag = o.about.tag == any_tag ? "any tag" : fmt::format("tag {}", o.about.tag);
+    return fmt::format("receive from {}, {}, context {}{}", who, tag, o.about.context, o.matched ? ", matched" : "");
+}
+
+matcher::statistics matcher::numbers() const
+{
+    core& c = *core_;
+    core::guard const g(c);
+    return {c.unexpected.size(), c.unexpected_bytes, c.posted.size(), c.ready_errors.load(std::memory_order_relaxed), c.throttled};
+}
+
+} // namespace towline::matching

@@ -1,0 +1,125 @@
+// Looking at what has come.
+
+#include "matching/core.hpp"
+
+#include <fmt/format.h>
+
+namespace towline::matching {
+
+std::optional<status> core::peek(pattern const& p) const noexcept
+{
+    guard const g(*this);
+    if (unexpected.size() == 0)
+        return std::nullopt;
+    auto const* const m = unexpected.find(p);
+    return m != nullptr ? std::optional(status_of(*m)) : std::nullopt;
+}
+
+unexpected_message* core::take(pattern const& p) noexcept
+{
+    unexpected_message* m = nullptr;
+    bool tell = false;
+    {
+        guard const g(*this);
+        if (unexpected.size() != 0)
+            m = unexpected.find(p);
+        if (m == nullptr)
+            return nullptr;
+        tell = take_unexpected(*m);
+    }
+    if (tell)
+        regulate(m->from);
+    return m;
+}
+
+template <class Look>
+void core::await_arrival(Look&& look, pattern const& p, peer from, char const* call)
+{
+    std::uint64_t seen = arrivals.load(std::memory_order_acquire);
+    if (look())
+        return;
+    // A wait may ask again after it was told yes.
+    bool found = false;
+    auto const ready = [&] {
+        if (found)
+            return true;
+        std::uint64_t const now = arrivals.load(std::memory_order_acquire);
+        found = now != std::exchange(seen, now) && look();
+        return found;
+    };
+    if (engine_.spin(ready, call))
+        return;
+    std::array<char, 192> text;
+    pending_operation const what{operation::receive, p, from, 0, false};
+    *fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, matcher::describe(what)).out = '\0';
+    engine_.wait(ready, text.data());
+}
+
+std::optional<status> matcher::iprobe(pattern const& p)
+{
+    core& c = *core_;
+    auto found = c.peek(p);
+    if (!found && !c.engine_.in_handler()) {
+        c.engine_.progress();
+        found = c.peek(p);
+    }
+    return found;
+}
+
+taken_message matcher::improbe(pattern const& p)
+{
+    core& c = *core_;
+    auto* m = c.take(p);
+    if (m == nullptr && !c.engine_.in_handler()) {
+        c.engine_.progress();
+        m = c.take(p);
+    }
+    return m != nullptr ? taken_message(c, *m) : taken_message();
+}
+
+status matcher::probe(pattern const& p, peer from, char const* call)
+{
+    core& c = *core_;
+    std::optional<status> found;
+    c.await_arrival(
+        [&] {
+            found = c.peek(p);
+            if (!found) {
+                core::guard const g(c);
+                if (!c.dead.empty() && c.hopeless(p, from))
+                    found = status{p.source, p.tag, 0, outcome::peer_died, false};
+            }
+            return found.has_value();
+        },
+        p, from, call);
+    return *found;
+}
+
+taken_message matcher::mprobe(pattern const& p, peer from, char const* call)
+{
+    core& c = *core_;
+    unexpected_message* m = nullptr;
+    c.await_arrival(
+        [&] {
+            m = c.take(p);
+            if (m != nullptr)
+                return true;
+            core::guard const g(c);
+            return !c.dead.empty() && c.hopeless(p, from);
+        },
+        p, from, call);
+    return m != nullptr ? taken_message(c, *m) : taken_message();
+}
+
+taken_message::~taken_message()
+{
+    if (node_ != nullptr)
+        owner_->discard(*node_);
+}
+
+status taken_message::about() const noexcept
+{
+    return node_ != nullptr ? status_of(*node_) : status{};
+}
+
+} // namespace towline::matching

@@ -1,0 +1,198 @@
+// Receiving: a message and its request have found each other.
+
+#include "matching/core.hpp"
+
+#include "base/log.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace towline::matching {
+namespace {
+
+/// memcpy that is inline for what shares a line with its envelope.
+inline void copy(void* to, std::byte const* from, std::size_t n) noexcept
+{
+    if (n == 8)
+        std::memcpy(to, from, 8);
+    else if (n != 0)
+        std::memcpy(to, from, n);
+}
+
+} // namespace
+
+void core::deliver(request& r, envelope const& e, std::span<std::byte const> bytes) noexcept
+{
+    r.result_ = {e.source, e.tag, bytes.size(), outcome::ok, false};
+    if (bytes.size() > r.sink_.capacity) [[unlikely]] {
+        r.result_.error = outcome::truncated;
+        bytes = bytes.first(r.sink_.capacity);
+    }
+    if (r.sink_.unpack != nullptr)
+        r.sink_.unpack(r.sink_.data, bytes);
+    else
+        copy(r.sink_.data, bytes.data(), bytes.size());
+}
+
+void core::deliver_lent(request& r, peer from, envelope const& e, engine::incoming& message) noexcept
+{
+    std::uint64_t const size_there = message.block_size(0);
+    sink const to = r.sink_;
+    bool const in_pieces = to.unpack != nullptr || size_there > to.capacity;
+    if (in_pieces) {
+        if (void const* const bytes = message.view(0); bytes != nullptr || size_there == 0) {
+            deliver(r, e, {static_cast<std::byte const*>(bytes), size_there});
+            return finish(r);
+        }
+        if (size_there > to.capacity) {
+            r.result_ = {e.source, e.tag, size_there, outcome::truncated, false};
+            return finish(r);
+        }
+    }
+    r.result_ = {e.source, e.tag, size_there, outcome::ok, false};
+    std::unique_ptr<std::byte[]> temporary;
+    try {
+        if (in_pieces)
+            temporary = std::make_unique_for_overwrite<std::byte[]>(size_there);
+        message.fetch(0, in_pieces ? temporary.get() : to.data);
+    } catch (std::exception const& x) {
+        base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), size_there, from,
+                  x.what());
+        r.result_.error = outcome::lost;
+        return finish(r);
+    }
+    if (message.ready()) {
+        bool const ok = !message.failed();
+        if (!ok)
+            r.result_.error = outcome::lost;
+        else if (in_pieces)
+            to.unpack(to.data, {temporary.get(), size_there});
+        return finish(r);
+    }
+    auto l = std::make_unique<landing>();
+    l->owner = this;
+    l->target = &r;
+    l->from = from;
+    l->letter = e;
+    l->bytes = size_there;
+    l->temporary = std::move(temporary);
+    {
+        guard const g(*this);
+        r.behind_ = l.get();
+        landings.append(*l);
+    }
+    engine::incoming::when_ready(std::move(message), &on_landed, l.release());
+}
+
+void core::on_landed(void* context, bool ok, engine::incoming& message)
+{
+    std::unique_ptr<landing> const l(static_cast<landing*>(context));
+    core& self = *l->owner;
+    {
+        // The sender may go on before the receiver does.
+        engine::incoming const over(std::move(message));
+    }
+    request* r = nullptr;
+    {
+        guard const g(self);
+        self.landings.remove(*l);
+        r = std::exchange(l->target, nullptr);
+        if (r != nullptr) {
+            r->behind_ = nullptr;
+            bool const gone = std::find(self.dead.begin(), self.dead.end(), l->from) != self.dead.end();
+            if (!ok)
+                r->result_.error = gone ? outcome::peer_died : outcome::lost;
+        }
+    }
+    if (r == nullptr)
+        return;
+    if (ok && l->temporary)
+        r->sink_.unpack(r->sink_.data, {l->temporary.get(), l->bytes});
+    self.finish(*r);
+    self.engine_.notify();
+}
+
+void core::deliver_unexpected(request& r, unexpected_message& m) noexcept
+{
+    if (m.token != 0)
+        acknowledge(m.from, m.token);
+    if (m.lent) {
+        engine::incoming message = std::move(*m.lent);
+        peer const from = m.from;
+        envelope const e = m.letter;
+        give_back(m);
+        return deliver_lent(r, from, e, message);
+    }
+    deliver(r, m.letter, {m.data(), m.bytes});
+    give_back(m);
+    finish_at_once(r);
+}
+
+void matcher::start_receive(request& r, pattern const& p, peer from, sink const& to)
+{
+    core& c = *core_;
+    c.begin(r, operation::receive);
+    if (to.data == nullptr && to.capacity != 0 && to.unpack == nullptr) [[unlikely]]
+        throw usage_error(fmt::format("matching: {} bytes are to be received at a null pointer", to.capacity));
+    r.pattern_ = p;
+    r.peer_ = from;
+    r.sink_ = to;
+    r.state_.store(request::state::pending, std::memory_order_relaxed);
+    unexpected_message* m = nullptr;
+    bool tell = false;
+    {
+        core::guard const g(c);
+        if (c.unexpected.size() != 0)
+            m = c.unexpected.find(p);
+        if (m != nullptr) {
+            tell = c.take_unexpected(*m);
+        } else if (c.dead.empty() || !c.hopeless(p, from)) [[likely]] {
+            r.posted_ = true;
+            c.posted.post(r);
+            return;
+        }
+    }
+    if (m == nullptr) {
+        r.result_ = {p.source, p.tag, 0, outcome::peer_died, false};
+        return core::finish_at_once(r);
+    }
+    peer const sender = m->from;
+    c.deliver_unexpected(r, *m);
+    if (tell)
+        c.regulate(sender);
+}
+
+void matcher::start_receive(request& r, taken_message& message, sink const& to)
+{
+    core& c = *core_;
+    if (!message)
+        throw usage_error("matching: the message that is to be received was received before, or none was found");
+    c.begin(r, operation::receive);
+    unexpected_message& m = *std::exchange(message.node_, nullptr);
+    r.pattern_ = {m.letter.context, m.letter.source, m.letter.tag};
+    r.peer_ = m.from;
+    r.sink_ = to;
+    r.state_.store(request::state::pending, std::memory_order_relaxed);
+    c.deliver_unexpected(r, m);
+}
+
+status matcher::receive(pattern const& p, peer from, sink const& to, char const* call)
+{
+    if (core_->engine_.in_handler())
+        throw usage_error("matching: a handler receives and waits; it may start a receive");
+    request r;
+    start_receive(r, p, from, to);
+    try {
+        wait(r, call);
+    } catch (...) {
+        core_->abandon(r);
+        throw;
+    }
+    return r.result();
+}
+
+} // namespace towline::matching

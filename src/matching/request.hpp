@@ -1,0 +1,71 @@
+#pragma once
+// One send or receive under way. An object of whoever started it, or one of the matcher's pool; used again as often as wanted, so that
+// restarting a persistent operation costs no more than the operation.
+
+#include "matching/fifo_table.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace towline::matching {
+
+class matcher;
+struct core;
+
+/// Where the bytes of a message go: into `data`, or, if `unpack` is set, through that function, whole and once (truncated to `capacity`).
+/// The bytes are then seen where they lie if they are in reach, else in a temporary.
+struct sink {
+    void* data = nullptr;  ///< may be null with capacity 0; with `unpack`: its context
+    std::uint64_t capacity = 0;
+    /// Must not throw, wait, or keep the bytes. Runs on a thread that polls, or inside the call that starts the receive.
+    void (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
+};
+
+enum class operation : std::uint8_t { none, send, receive };
+
+class request {
+public:
+    request() = default;
+    request(request const&) = delete;
+    request& operator=(request const&) = delete;
+
+    /// Nothing is under way: never started, or ended. Any thread; no lock. What the operation did is visible then. A request with a `then`
+    /// may be used again or destroyed only after that was called.
+    [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
+    /// How it ended. After `done()` only.
+    [[nodiscard]] status const& result() const noexcept { return result_; }
+
+    /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside the call that starts it. Null: not
+    /// wanted. May start operations and use this request again; must not wait or throw. Set before the start.
+    void (*then)(request&) = nullptr;
+    /// The owner's; never looked at here.
+    void* user = nullptr;
+
+private:
+    friend struct core;
+    friend class matcher;
+    friend struct posted_access;
+
+    enum class state : std::uint8_t {
+        idle,
+        pending,
+        ended,
+        detached,  ///< pending, and goes back to the pool at its end
+    };
+
+    std::atomic<state> state_{state::idle};
+    operation what_ = operation::none;
+    bool posted_ = false;      ///< a receive that waits in the queue
+    bool pooled_ = false;
+    pattern pattern_;          ///< of a send: its envelope
+    peer peer_ = no_peer;      ///< the other side, as far as known
+    std::uint64_t sequence_ = 0;
+    chain_link<request> link_; ///< in the queue, or in the pool
+    sink sink_;
+    void* behind_ = nullptr;   ///< what the engine or a peer will end: a sending_slot or a landing
+    status result_;
+};
+
+} // namespace towline::matching

@@ -1,0 +1,191 @@
+// Sending: small messages at once; what has to wait for its receiver behind a slot.
+
+#include "matching/core.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+namespace towline::matching {
+namespace {
+
+template <class T>
+std::span<std::byte const> bytes_of(T const& value) noexcept
+{
+    return {reinterpret_cast<std::byte const*>(&value), sizeof value};
+}
+
+} // namespace
+
+void core::check(envelope const& e, void const* data, std::uint64_t bytes)
+{
+    if (e.source < 0 || e.tag < 0) [[unlikely]]
+        throw usage_error(fmt::format("matching: a message from {} with tag {}: both are 0 or more", e.source, e.tag));
+    if (data == nullptr && bytes != 0) [[unlikely]]
+        throw usage_error(fmt::format("matching: {} bytes at a null pointer are to be sent", bytes));
+}
+
+void core::send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+{
+    wire::eager_header const header{e.context, e.source, e.tag};
+    auto const id = static_cast<engine::handler_id>(first_handler + (mode == send_mode::ready ? wire::ready : wire::eager));
+    // What fits the line of the engine's cheapest message goes in one part.
+    constexpr std::size_t line = 56;
+    if (bytes <= line - sizeof header) {
+        std::array<std::byte, line> together;
+        std::memcpy(together.data(), &header, sizeof header);
+        std::byte* const body = together.data() + sizeof header;
+        if (bytes == 8)
+            std::memcpy(body, data, 8);
+        else if (bytes != 0)
+            std::memcpy(body, data, bytes);
+        return engine_.send_small(to, id, {together.data(), sizeof header + bytes});
+    }
+    engine_.send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes});
+}
+
+sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match)
+{
+    guard const g(*this);
+    sending_slot* s = free_slot;
+    if (s != nullptr) {
+        free_slot = s->next_free;
+    } else {
+        s = &slots.emplace_back();
+        s->index = static_cast<std::uint32_t>(slots.size() - 1);
+        s->owner = this;
+    }
+    ++slots_in_use;
+    s->target = &r;
+    s->to = to;
+    s->ends = ends;
+    s->wants_match = wants_match;
+    s->failed = false;
+    s->bytes = bytes;
+    r.behind_ = s;
+    return *s;
+}
+
+request* core::end_one(sending_slot& s, bool ok) noexcept
+{
+    s.failed = s.failed || !ok;
+    if (--s.ends != 0)
+        return nullptr;
+    request* const r = std::exchange(s.target, nullptr);
+    if (r != nullptr) {
+        r->behind_ = nullptr;
+        r->result_.error = s.failed ? outcome::peer_died : outcome::ok;
+    }
+    if (++s.generation == 0)
+        s.generation = 1;
+    s.next_free = free_slot;
+    free_slot = &s;
+    --slots_in_use;
+    return r;
+}
+
+void core::on_sent(void* slot, bool ok)
+{
+    auto& s = *static_cast<sending_slot*>(slot);
+    core& self = *s.owner;
+    request* r = nullptr;
+    {
+        guard const g(self);
+        r = self.end_one(s, ok);
+    }
+    if (r != nullptr) {
+        self.finish(*r);
+        self.engine_.notify();
+    }
+}
+
+void core::send_waiting(request& r, peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+{
+    if (to >= size)
+        throw usage_error(fmt::format("matching: there is no rank {} in a world of {}", to, size));
+    bool const fits = bytes <= config.eager;
+    bool const wants_match = mode == send_mode::synchronous || held_back[to].load(std::memory_order_relaxed) != 0;
+    r.pattern_ = {e.context, e.source, e.tag};
+    r.peer_ = to;
+    r.result_ = {};
+    r.state_.store(request::state::pending, std::memory_order_relaxed);
+    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((fits ? 0 : 1) + (wants_match ? 1 : 0)), wants_match);
+    // Another thread may hear of the death, or of the match, before this one goes on: the slot may be another's then.
+    std::uint64_t const token = slot.token();
+    try {
+        if (fits) {
+            wire::synchronous_header const header{e.context, e.source, e.tag, 0, token};
+            engine_.send_small(to, static_cast<engine::handler_id>(first_handler + wire::synchronous), bytes_of(header),
+                               {static_cast<std::byte const*>(data), bytes});
+        } else {
+            wire::lent_header const header{e.context, e.source, e.tag, mode == send_mode::ready ? wire::is_ready : 0,
+                                           wants_match ? token : 0};
+            engine::block const block{data, bytes};
+            engine_.send({.to = to, .handler = static_cast<engine::handler_id>(first_handler + wire::lent), .head = bytes_of(header),
+                          .blocks = {&block, 1}, .sent = {&on_sent, &slot}});
+        }
+    } catch (...) {
+        request* reported = nullptr;
+        bool withdrawn = false;
+        {
+            guard const g(*this);
+            // *Sent* never comes now, so that the slot of a lent message is still ours; *matched* may have come, with the peer's death.
+            bool const ours = slot.token() == token && slot.ends != 0;
+            bool const match_came = wants_match && (!ours || slot.ends == (fits ? 0 : 1));
+            if (ours && !match_came) {
+                withdrawn = true;
+                slot.target = nullptr;
+                slot.ends = 1;
+                (void)end_one(slot, false);
+            } else if (ours) {
+                reported = end_one(slot, false);
+            }
+        }
+        if (withdrawn) {
+            r.behind_ = nullptr;
+            r.state_.store(request::state::idle, std::memory_order_relaxed);
+            throw;
+        }
+        if (reported != nullptr)
+            finish(*reported);
+    }
+}
+
+void matcher::start_send(request& r, peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+{
+    core& c = *core_;
+    core::check(e, data, bytes);
+    c.begin(r, operation::send);
+    if (c.at_once(to, bytes, mode)) [[likely]] {
+        c.send_eager(to, e, data, bytes, mode);
+        r.result_ = {};
+        return core::finish_at_once(r);
+    }
+    c.send_waiting(r, to, e, data, bytes, mode);
+}
+
+status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
+{
+    core& c = *core_;
+    core::check(e, data, bytes);
+    if (c.at_once(to, bytes, mode)) [[likely]] {
+        c.send_eager(to, e, data, bytes, mode);
+        return {};
+    }
+    if (c.engine_.in_handler())
+        throw usage_error("matching: a handler sends and waits; it may start a send");
+    request r;
+    start_send(r, to, e, data, bytes, mode);
+    try {
+        wait(r, call);
+    } catch (...) {
+        c.abandon(r);
+        throw;
+    }
+    return r.result();
+}
+
+} // namespace towline::matching

@@ -1,0 +1,57 @@
+#pragma once
+// What matchers say to each other (docs/wire.md, "Matching"). Little-endian. Everything that arrives is checked before it is believed.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace towline::matching::wire {
+
+/// Engine handlers, numbered from the first that the matcher registers.
+enum kind : unsigned {
+    eager = 0,        ///< eager_header, bytes of the message
+    ready = 1,        ///< the same; the sender says that a receive is posted
+    synchronous = 2,  ///< synchronous_header, bytes of the message
+    lent = 3,         ///< lent_header; the bytes are the engine message's one block
+    matched = 4,      ///< matched_message, to the sender
+    throttle = 5,     ///< throttle_message, to the sender
+    kinds = 6,
+};
+
+/// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
+struct eager_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+};
+static_assert(sizeof(eager_header) == 12);
+
+struct synchronous_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t reserved;
+    std::uint64_t token;  ///< the sender's number of the send, comes back in matched; not 0
+};
+static_assert(sizeof(synchronous_header) == 24);
+
+struct lent_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t flags;
+    std::uint64_t token;  ///< 0: the sender does not ask when it is matched
+};
+static_assert(sizeof(lent_header) == 24);
+inline constexpr std::uint32_t is_ready = 1;
+
+struct matched_message {
+    std::uint64_t token;
+};
+
+struct throttle_message {
+    std::uint32_t number;  ///< counts the receiver's throttle messages to this sender; an older one than the last is stale
+    std::uint32_t on;
+};
+static_assert(sizeof(throttle_message) == 8);
+
+} // namespace towline::matching::wire

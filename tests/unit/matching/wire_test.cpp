@@ -1,0 +1,24 @@
+// Pins docs/wire.md, "Matching": a change here is a change of the format.
+#include "matching/wire.hpp"
+
+#include <cstddef>
+#include <gtest/gtest.h>
+
+namespace {
+
+namespace wire = towline::matching::wire;
+
+static_assert(wire::eager == 0 && wire::ready == 1 && wire::synchronous == 2 && wire::lent == 3 && wire::matched == 4 && wire::throttle == 5 &&
+              wire::kinds == 6 && wire::is_ready == 1);
+static_assert(sizeof(wire::eager_header) == 12 && offsetof(wire::eager_header, context) == 0 && offsetof(wire::eager_header, source) == 4 &&
+              offsetof(wire::eager_header, tag) == 8);
+static_assert(sizeof(wire::synchronous_header) == 24 && offsetof(wire::synchronous_header, source) == 4 &&
+              offsetof(wire::synchronous_header, tag) == 8 && offsetof(wire::synchronous_header, token) == 16);
+static_assert(sizeof(wire::lent_header) == 24 && offsetof(wire::lent_header, source) == 4 && offsetof(wire::lent_header, tag) == 8 &&
+              offsetof(wire::lent_header, flags) == 12 && offsetof(wire::lent_header, token) == 16);
+static_assert(sizeof(wire::matched_message) == 8);
+static_assert(sizeof(wire::throttle_message) == 8 && offsetof(wire::throttle_message, on) == 4);
+
+TEST(matching_wire, is_pinned_above) {}
+
+} // namespace
