@@ -17,6 +17,7 @@ template <class Node>
 struct chain_link {
     Node* before = nullptr;
     Node* after = nullptr;
+    std::uint64_t hash = 0;  ///< of the key, while in a table
 };
 
 /// A queue through one of a node's links.
@@ -56,18 +57,20 @@ public:
     {
         if (size_ >= std::size_t{1} << (64 - shift_)) [[unlikely]]
             grow();
-        buckets_[index(Access::key(n))].append(n);
+        std::uint64_t const h = hash(Access::key(n));
+        Access::of(n).hash = h;
+        buckets_[h >> shift_].append(n);
         ++size_;
     }
     void remove(Node& n) noexcept
     {
-        buckets_[index(Access::key(n))].remove(n);
+        buckets_[Access::of(n).hash >> shift_].remove(n);
         --size_;
     }
     /// The oldest node of the key, or null.
     [[nodiscard]] Node* first(pattern const& key) const noexcept
     {
-        for (Node* n = buckets_[index(key)].first; n != nullptr; n = Access::of(*n).after) {
+        for (Node* n = buckets_[hash(key) >> shift_].first; n != nullptr; n = Access::of(*n).after) {
             if (Access::key(*n) == key)
                 return n;
         }
@@ -92,7 +95,7 @@ private:
     static constexpr int most_bits = 22;
 
     /// Multiplicative hashing; contexts, ranks and tags are small and dense, so the high bits of the product are what differs.
-    [[nodiscard]] std::size_t index(pattern const& k) const noexcept
+    [[nodiscard]] static std::uint64_t hash(pattern const& k) noexcept
     {
         std::uint64_t x = (std::uint64_t{static_cast<std::uint32_t>(k.source)} << 32 | static_cast<std::uint32_t>(k.tag)) +
                           k.context * std::uint64_t{0xd6e8feb86659fd93};
@@ -100,7 +103,7 @@ private:
         x *= 0x9e3779b97f4a7c15;
         x ^= x >> 29;
         x *= 0xbf58476d1ce4e5b9;
-        return x >> shift_;
+        return x;
     }
 
     void grow() noexcept
@@ -117,7 +120,7 @@ private:
         for (std::size_t i = 0; i < before; ++i) {
             for (Node* n = old[i].first; n != nullptr;) {
                 Node* const after = Access::of(*n).after;
-                buckets_[index(Access::key(*n))].append(*n);
+                buckets_[Access::of(*n).hash >> shift_].append(*n);
                 n = after;
             }
         }
