@@ -71,7 +71,7 @@ private:
     std::shared_ptr<description const> description_;
 };
 
-/// Levels of loops and lists that cannot be brought into one; walking recurses this deep at most (about 150 bytes of stack each).
+/// Levels of loops and lists that cannot be brought into one; walking recurses this deep at most (a few hundred bytes of stack each).
 inline constexpr int deepest = 512;
 
 [[nodiscard]] datatype contiguous(std::int64_t count, datatype const& old);

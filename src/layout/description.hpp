@@ -14,7 +14,6 @@ struct description {
     std::int64_t size = 0, external_size = 0, elements = 0;
     std::int64_t lb = 0, ub = 0;
     std::optional<kind> predefined, uniform;
-    bool mixed = false;  ///< more than one predefined datatype is in it
 };
 
 } // namespace towline::layout

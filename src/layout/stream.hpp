@@ -1,6 +1,6 @@
 #pragma once
 // The packed stream of a message: the bytes of `count` elements of a datatype in the order of its type map, without gaps. Any range of it
-// can be packed or unpacked at any time in any order, in O(depth of the type) and the bytes themselves: a message may go in pieces of any
+// can be packed or unpacked at any time in any order: finding its begin costs O(depth of the type), so a message may go in pieces of any
 // sizes.
 //
 // A stream is a small value; it refers to the datatype, which must outlive it, and does not allocate. Any thread; two threads may work on
