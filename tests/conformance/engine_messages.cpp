@@ -200,7 +200,7 @@ TEST_P(engine_messages, both_directions_saturate_inside_handlers)
             bouncer b;
             b.id = c.engine.add_handler(&bouncer::on, &b);
             c.barrier();
-            std::uint64_t const balls = 300;
+            std::uint64_t const balls = 100;
             for (std::uint64_t i = 0; i < balls; ++i) {
                 std::uint64_t const life = 12;
                 c.engine.send_small(1 - c.rank, b.id, std::as_bytes(std::span(&life, 1)));
