@@ -76,6 +76,7 @@ def is_wide(parameter: table.Parameter) -> bool:
 
 def call_declaration(function: table.Function) -> str:
     arguments = [f"wide_array {p.name}" if is_wide(p) else p.declaration(True) for p in function.parameters]
+    arguments += ["bool large"] * function.told_form
     returns = function.returns if plain(function) else "void"
     return wrapped(f"{returns} {function.call}({', '.join(arguments)}){' noexcept' if plain(function) else ''};")
 
@@ -148,6 +149,7 @@ def body(function: table.Function) -> list[str]:
             arguments.append(f"&{p.name}_large")
         else:
             arguments.append(p.name)
+    arguments += [str(function.large).lower()] * function.told_form
     return out + [wrapped(f"calls::{function.call}({', '.join(arguments)});")] + after
 
 

@@ -13,6 +13,7 @@
 namespace towline::mpi {
 
 class communicator;
+class datatype;
 class errhandler;
 class group;
 class info;
@@ -42,6 +43,9 @@ template <>
 struct handle_traits<MPI_Errhandler> : handle_traits_of<errhandler, object_kind::errhandler, 0x140, 4, MPI_ERR_ERRHANDLER> {};
 template <>
 struct handle_traits<MPI_Op> : handle_traits_of<operation, object_kind::op, 0x20, 32, MPI_ERR_OP> {};
+
+template <>
+struct handle_traits<MPI_Datatype> : handle_traits_of<datatype, object_kind::datatype, 0x200, 256, MPI_ERR_TYPE> {};
 
 template <class Handle>
 using object_of = typename handle_traits<Handle>::object;

@@ -1,5 +1,6 @@
 // From an exception to the error handler: what was called, with what, what was wrong, and where.
 
+#include "mpi/datatype.hpp"
 #include "mpi/entry.hpp"
 #include "mpi/error_codes.hpp"
 #include "mpi/handles.hpp"
@@ -80,8 +81,11 @@ std::string text_of(parameter const& p, word value)
         if (communicator* const c = find(reinterpret_cast<MPI_Comm>(handle_of(p, value))); c != nullptr && !c->name().empty())
             return c->name();
         return text_of_handle(handle_of(p, value));
-    case kind::group:
     case kind::datatype:
+        if (datatype* const d = find(reinterpret_cast<MPI_Datatype>(handle_of(p, value))); d != nullptr && !d->name().empty())
+            return d->name();
+        return text_of_handle(handle_of(p, value));
+    case kind::group:
     case kind::op:
     case kind::request:
     case kind::message:

@@ -51,6 +51,7 @@ class Function:
     returns: str
     built: bool
     anytime: bool          # before MPI_Init and after MPI_Finalize, too
+    told_form: bool        # the call gets to know whether this is the _c form
     variadic: bool
     deprecated: str | None
     large: bool = False    # this is the _c form
@@ -111,11 +112,11 @@ def _function(line: str, kinds: dict[str, Kind]) -> Function:
         raise TableError(f"'#{comment}' is not '# since MPI-n.n'")
     body, _, returns = line.partition("->")
     marks, (name, *parameters) = body[:3], body[3:].split()
-    if not re.fullmatch(r"[+.][! ] ", marks):
+    if not re.fullmatch(r"[+.][!2 ] ", marks):
         raise TableError(f"the first columns are '{marks}'")
     variadic = parameters[-1:] == ["..."]
     return Function(name, tuple(_parameter(p, kinds) for p in parameters[:len(parameters) - variadic]), returns.strip() or "int",
-                    marks[0] == "+", marks[1] == "!", variadic, since and since[1])
+                    marks[0] == "+", marks[1] == "!", marks[1] == "2", variadic, since and since[1])
 
 
 def parse(text: str) -> tuple[dict[str, Kind], list[Chapter]]:

@@ -60,9 +60,9 @@ void pack(void const*, MPI_Count n, MPI_Datatype, void*, MPI_Count outsize, MPI_
     *position += n;
 }
 void type_get_extent(MPI_Datatype, MPI_Count* lb, MPI_Count* extent) { *lb = -8; *extent = MPI_Count{1} << 40; }
-void type_create_struct(MPI_Count n, wide_array lengths, wide_array places, MPI_Datatype const[], MPI_Datatype* made)
+void type_create_struct(MPI_Count n, wide_array lengths, wide_array places, MPI_Datatype const[], MPI_Datatype* made, bool large)
 {
-    std::printf("struct of %lld: %lld at %lld\n", (long long)n, (long long)lengths[0], (long long)places[0]);
+    std::printf("%s struct of %lld: %lld at %lld\n", large ? "large" : "small", (long long)n, (long long)lengths[0], (long long)places[0]);
     *made = MPI_BYTE;
 }
 void request_free(MPI_Request* r) { *r = MPI_REQUEST_NULL; }
@@ -131,8 +131,8 @@ MPI_Pack failed: no room; 7 words for 7 parameters
 77
 15
 -8 1099511627776
-struct of 1: 4 at 68719476736
-struct of 1: 4 at 34359738368
+small struct of 1: 4 at 68719476736
+large struct of 1: 4 at 34359738368
 made
 9 8 base
 MPI_Isend unsupported
@@ -146,7 +146,7 @@ class Forms(unittest.TestCase):
         head = lines[:next(i for i, line in enumerate(lines) if line.startswith("[") and line != "[kinds]")]
         body, wanted = [], False
         for line in lines[len(head):]:
-            if match := re.match(r"[+.][! ] (\w+)", line):
+            if match := re.match(r"[+.][!2 ] (\w+)", line):
                 wanted = match[1] in [*BUILT, "Isend"]
                 line = re.sub(r"^[+.]", "+" if match[1] in BUILT else ".", line)
             elif not line.startswith(" "):

@@ -42,12 +42,12 @@ class Table(unittest.TestCase):
         self.assertEqual(prototypes(".  H"), ["int MPI_H(void)"])
 
     def test_marks(self):
-        _, chapters = table.parse(KINDS + "[c] 1 C\n+! A comm\n.  B comm  # since MPI-4.1\n-- part\n+  D\n")
+        _, chapters = table.parse(KINDS + "[c] 1 C\n+! A comm\n.  B comm  # since MPI-4.1\n-- part\n+2 D\n")
         a, b, d = chapters[0].functions
         self.assertTrue(a.built and a.anytime and not a.deprecated)
         self.assertTrue(not b.built and not b.anytime and b.deprecated == "MPI-4.1")
         self.assertEqual([title for title, _ in chapters[0].sections], ["", "part"])
-        self.assertTrue(d.built and not d.anytime)
+        self.assertTrue(d.built and not d.anytime and d.told_form and not a.told_form and not b.told_form)
 
     def test_mistakes_are_named(self):
         for line, words in ((".  F comn", "there is no kind 'comn'"), (".  F comm:", "'comm:' is no parameter"),

@@ -1,0 +1,104 @@
+#pragma once
+// Datatypes (5): a layout in memory, and what the program sees of it beside: how it was constructed, whether it was committed, its name and
+// attributes.
+
+#include "layout/datatype.hpp"
+#include "mpi/abi.hpp"
+#include "mpi/attributes.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/object.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace towline::mpi {
+
+/// The call that constructed a datatype, as MPI_Type_get_contents tells it (5.1.13): what was given as MPI_Count stands in `counts`.
+struct construction {
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<int> integers;
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Count> counts;
+    std::vector<ref<datatype>> types;
+};
+
+class datatype final : public object {
+public:
+    /// A derived one, not committed.
+    datatype(layout::datatype layout, construction made) noexcept
+        : layout_(std::move(layout)), made_(std::make_shared<construction const>(std::move(made)))
+    {
+    }
+    /// Another that is equal to `other`, but for name and attributes.
+    explicit datatype(datatype const& other) : object(), layout_(other.layout_), made_(other.made_), committed_(other.is_committed()) {}
+    /// A predefined one.
+    datatype(layout::datatype layout, std::string_view name, MPI_Datatype handle);
+    ~datatype() override;
+
+    [[nodiscard]] layout::datatype const& layout() const noexcept { return layout_; }
+    [[nodiscard]] construction const& made() const noexcept { return *made_; }
+
+    [[nodiscard]] bool is_committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
+    void commit() noexcept { committed_.store(true, std::memory_order_relaxed); }
+
+    /// The handle of one that cannot be freed, because the standard or the library keeps it; else null.
+    [[nodiscard]] MPI_Datatype lasting_handle() const noexcept { return handle_; }
+    /// Gives it a handle that cannot be freed. Before anybody else knows it.
+    void make_lasting();
+
+    [[nodiscard]] attribute_set& attributes() noexcept { return attributes_; }
+    [[nodiscard]] std::string name() const
+    {
+        std::scoped_lock const lock(mutex_);
+        return name_;
+    }
+    void set_name(std::string_view name)
+    {
+        std::scoped_lock const lock(mutex_);
+        name_ = name;
+    }
+
+private:
+    layout::datatype const layout_;
+    std::shared_ptr<construction const> made_;
+    std::atomic<bool> committed_{false};
+    MPI_Datatype handle_ = MPI_DATATYPE_NULL;
+    attribute_set attributes_;
+    mutable std::mutex mutex_;
+    std::string name_;
+};
+
+[[noreturn, gnu::cold]] void throw_not_committed(char const* parameter);
+[[noreturn, gnu::cold]] void throw_negative_count(std::int64_t count, char const* parameter);
+[[noreturn, gnu::cold]] void throw_no_buffer(void const* buffer, std::int64_t count, char const* parameter);
+
+/// The datatype of a message: it must be committed.
+[[nodiscard, gnu::always_inline]] inline datatype& get_committed(MPI_Datatype handle, char const* parameter)
+{
+    datatype& type = get(handle, parameter);
+    if (!type.is_committed()) [[unlikely]]
+        throw_not_committed(parameter);
+    return type;
+}
+
+inline void check_count(std::int64_t count, char const* parameter)
+{
+    if (count < 0) [[unlikely]]
+        throw_negative_count(count, parameter);
+}
+
+/// Refuses a buffer whose data would lie in the zero page: a null pointer where the displacements are no addresses, MPI_IN_PLACE where it
+/// has no meaning.
+inline void check_buffer(void const* buffer, std::int64_t count, datatype const& type, char const* parameter)
+{
+    layout::datatype const& l = type.layout();
+    if (reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(l.true_lb()) < 4096 && count > 0 && l.size() > 0) [[unlikely]]
+        throw_no_buffer(buffer, count, parameter);
+}
+
+} // namespace towline::mpi
