@@ -75,7 +75,9 @@ void type_free(MPI_Datatype* datatype)
 {
     mpi::datatype& type = get(*datatype, "*datatype");
     if (type.lasting_handle() != MPI_DATATYPE_NULL)
-        throw failure(MPI_ERR_TYPE, fmt::format("*datatype is {}, which is predefined and cannot be freed", type.name()));
+        throw failure(MPI_ERR_TYPE, fmt::format("*datatype is {}, and cannot be freed",
+                                                type.made().combiner == MPI_COMBINER_NAMED ? type.name() + ", which is predefined"
+                                                                                           : "one for Fortran, which the library keeps"));
     type.attributes().clear(*datatype);
     (void)take(*datatype, "*datatype");
     *datatype = MPI_DATATYPE_NULL;
@@ -146,7 +148,7 @@ void type_set_name(MPI_Datatype datatype, char const* type_name)
 
 void type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen)
 {
-    *resultlen = copy_string(get(datatype, "datatype").name(), type_name, MPI_MAX_OBJECT_NAME);
+    *resultlen = copy_string(datatype == MPI_DATATYPE_NULL ? "MPI_DATATYPE_NULL" : get(datatype, "datatype").name(), type_name, MPI_MAX_OBJECT_NAME);
 }
 
 void type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val)

@@ -146,6 +146,101 @@ static void attributes(void)
     printf("keyval %d\n", keys[0] == MPI_KEYVAL_INVALID);
 }
 
+/* Size, bounds and construction of a datatype, which is freed. */
+static void tell(const char* what, MPI_Datatype type)
+{
+    MPI_Count size, lb, extent, true_lb, true_extent, n[4], counts[16];
+    int combiner, integers[16];
+    MPI_Aint addresses[16];
+    MPI_Datatype types[4];
+    MPI_Type_size_c(type, &size);
+    MPI_Type_get_extent_c(type, &lb, &extent);
+    MPI_Type_get_true_extent_c(type, &true_lb, &true_extent);
+    MPI_Type_get_envelope_c(type, &n[0], &n[1], &n[2], &n[3], &combiner);
+    MPI_Type_get_contents_c(type, 16, 16, 16, 4, integers, addresses, counts, types);
+    printf("%s: %ld bytes, %ld+%ld, true %ld+%ld, combiner %d, ints", what, (long)size, (long)lb, (long)extent, (long)true_lb,
+           (long)true_extent, combiner);
+    for (int i = 0; i < n[0]; ++i)
+        printf(" %d", integers[i]);
+    printf(", addresses");
+    for (int i = 0; i < n[1]; ++i)
+        printf(" %ld", (long)addresses[i]);
+    printf(", counts");
+    for (int i = 0; i < n[2]; ++i)
+        printf(" %ld", (long)counts[i]);
+    printf(", types");
+    for (int i = 0; i < n[3]; ++i)
+        printf(" %x", MPI_Type_toint(types[i]));
+    MPI_Type_free(&type);
+    printf(", freed %d\n", type == MPI_DATATYPE_NULL);
+}
+
+/* Of types with two names (MPI_LONG_LONG_INT, MPI_C_COMPLEX) either may be told: they are not here. */
+static void datatypes(void)
+{
+    static const MPI_Datatype all[] = {MPI_AINT, MPI_COUNT, MPI_OFFSET, MPI_PACKED, MPI_SHORT, MPI_INT, MPI_LONG,
+        MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE,
+        MPI_C_DOUBLE_COMPLEX, MPI_LONG_DOUBLE, MPI_C_LONG_DOUBLE_COMPLEX, MPI_C_BOOL, MPI_WCHAR, MPI_CHARACTER, MPI_INTEGER, MPI_REAL,
+        MPI_DOUBLE_PRECISION, MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_INT8_T,
+        MPI_UINT8_T, MPI_CHAR, MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR, MPI_BYTE, MPI_INT16_T, MPI_UINT16_T, MPI_INT32_T, MPI_UINT32_T,
+        MPI_INT64_T, MPI_UINT64_T, MPI_INTEGER4, MPI_REAL8, MPI_COMPLEX16};
+    char name[MPI_MAX_OBJECT_NAME], packed[64];
+    int length, position = 0, ints[12], back[12] = {0}, n, count;
+    MPI_Aint lb, extent, at = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        MPI_Type_get_name(all[i], name, &length);
+        MPI_Type_size(all[i], &n);
+        MPI_Type_get_extent(all[i], &lb, &extent);
+        printf("%s %d: %d %ld %ld\n", name, length, n, (long)lb, (long)extent);
+    }
+    MPI_Datatype t;
+    const int lengths[] = {3, 1}, places[] = {4, 0}, sizes[] = {10, 20}, subsizes[] = {2, 3}, starts[] = {1, 4};
+    const int how[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, blocks[] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[] = {2, 3};
+    const MPI_Aint far[] = {64, 8};
+    const MPI_Count wide[] = {64, 8}, ones[] = {1, 2};
+    const MPI_Datatype parts[] = {MPI_DOUBLE, MPI_CHAR};
+    MPI_Type_contiguous(3, MPI_INT, &t), tell("contiguous", t);
+    MPI_Type_contiguous_c((MPI_Count)1 << 33, MPI_INT, &t), tell("contiguous_c", t);
+    MPI_Type_vector(2, 3, -5, MPI_INT, &t), tell("vector", t);
+    MPI_Type_create_hvector(2, 3, 40, MPI_INT, &t), tell("hvector", t);
+    MPI_Type_create_hvector_c(2, 3, 40, MPI_INT, &t), tell("hvector_c", t);
+    MPI_Type_indexed(2, lengths, places, MPI_INT, &t), tell("indexed", t);
+    MPI_Type_create_hindexed(2, lengths, far, MPI_INT, &t), tell("hindexed", t);
+    MPI_Type_create_hindexed_c(2, ones, wide, MPI_INT, &t), tell("hindexed_c", t);
+    MPI_Type_create_indexed_block(2, 2, places, MPI_INT, &t), tell("indexed_block", t);
+    MPI_Type_create_hindexed_block(2, 2, far, MPI_INT, &t), tell("hindexed_block", t);
+    MPI_Type_create_struct(2, lengths, far, parts, &t), tell("struct", t);
+    MPI_Type_create_struct_c(2, ones, wide, parts, &t), tell("struct_c", t);
+    MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &t), tell("subarray", t);
+    MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &t), tell("subarray", t);
+    MPI_Type_create_darray(6, 4, 2, sizes, how, blocks, grid, MPI_ORDER_C, MPI_INT, &t), tell("darray", t);
+    MPI_Type_create_resized(MPI_INT, -3, 9, &t), tell("resized", t);
+    MPI_Type_dup(MPI_INT, &t), tell("dup", t);
+
+    for (int i = 0; i < 12; ++i)
+        ints[i] = i;
+    MPI_Type_vector(3, 1, 4, MPI_INT, &t);
+    MPI_Type_commit(&t);
+    MPI_Pack(ints + 1, 1, t, packed, sizeof packed, &position, MPI_COMM_WORLD);
+    MPI_Pack(ints, 2, MPI_INT, packed, sizeof packed, &position, MPI_COMM_WORLD);
+    printf("packed %d", position);
+    position = 0;
+    MPI_Unpack(packed, sizeof packed, &position, back, 5, MPI_INT, MPI_COMM_WORLD);
+    printf(" %d, %d %d %d %d %d\n", position, back[0], back[1], back[2], back[3], back[4]);
+    MPI_Pack_external("external32", ints, 1, t, packed, sizeof packed, &at);
+    printf("external32 %ld: %d %d %d %d\n", (long)at, packed[0], packed[3], packed[7], packed[11]);
+    MPI_Status s = {0};
+    MPI_Status_set_elements(&s, MPI_INT, 7);
+    MPI_Get_count(&s, t, &count);
+    MPI_Get_elements(&s, t, &n);
+    printf("status %d %d", count == MPI_UNDEFINED, n);
+    MPI_Status_set_elements(&s, MPI_INT, 6);
+    MPI_Get_count(&s, t, &count);
+    printf(", %d\n", count);
+    MPI_Type_free(&t);
+    printf("no type: %d\n", error_class(MPI_Type_size(MPI_DATATYPE_NULL, &n)));
+}
+
 int main(int argc, char** argv)
 {
     int version, subversion, n, provided, flag;
@@ -165,6 +260,7 @@ int main(int argc, char** argv)
     infos();
     groups();
     errors();
+    datatypes();
     attributes();
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     printf("tools %d\n", MPI_T_cvar_get_num(&n) == MPI_SUCCESS);

@@ -332,6 +332,8 @@ TEST_F(datatypes, names_are_set_and_cut)
 {
     MPI_Datatype const t = make(MPI_Type_contiguous, 2, MPI_INT);
     EXPECT_EQ(name_of(t), "");
+    EXPECT_EQ(name_of(MPI_DATATYPE_NULL), "MPI_DATATYPE_NULL");
+    EXPECT_EQ(MPI_Type_set_name(MPI_DATATYPE_NULL, "x"), MPI_ERR_TYPE);
     ASSERT_EQ(MPI_Type_set_name(t, "two ints"), MPI_SUCCESS);
     EXPECT_EQ(name_of(t), "two ints");
     EXPECT_EQ(name_of(make(MPI_Type_dup, t)), "");
@@ -395,6 +397,45 @@ TEST_F(datatypes, are_found_by_class_and_size_and_by_value_and_index)
     ASSERT_EQ(MPI_Type_get_value_index(MPI_CHAR, MPI_CHAR, &t), MPI_SUCCESS);
     EXPECT_EQ(t, MPI_DATATYPE_NULL);
     EXPECT_EQ(MPI_Type_get_value_index(make(MPI_Type_contiguous, 1, MPI_INT), MPI_INT, &t), MPI_ERR_TYPE);
+}
+
+TEST_F(datatypes, numbers_of_fortran_are_kept_by_the_library)
+{
+    MPI_Datatype a = MPI_DATATYPE_NULL, b = MPI_DATATYPE_NULL;
+    ASSERT_EQ(MPI_Type_create_f90_real(15, 300, &a), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Type_create_f90_real(15, 300, &b), MPI_SUCCESS);
+    EXPECT_EQ(a, b);
+    EXPECT_EQ(shape_of(a), shape_of(MPI_REAL8));
+    told const is = contents_of(a);
+    EXPECT_EQ(is.combiner, MPI_COMBINER_F90_REAL);
+    EXPECT_EQ(is.integers, (std::vector{15, 300}));
+    EXPECT_TRUE(is.types.empty());
+    EXPECT_EQ(MPI_Type_free(&b), MPI_ERR_TYPE);
+    EXPECT_EQ(b, a);
+    ASSERT_EQ(MPI_Type_get_contents(make(MPI_Type_dup, a), 0, 0, 1, nullptr, nullptr, &b), MPI_SUCCESS);
+    EXPECT_EQ(b, a);
+    char packed[8];
+    int position = 0;
+    double const one = 1;
+    EXPECT_EQ(MPI_Pack(&one, 1, a, packed, 8, &position, MPI_COMM_SELF), MPI_SUCCESS);  // is committed
+
+    auto const size_of = [](auto* constructor, auto... args) {
+        MPI_Datatype t = MPI_DATATYPE_NULL;
+        int size = -1;
+        EXPECT_EQ(constructor(args..., &t), MPI_SUCCESS);
+        EXPECT_EQ(MPI_Type_size(t, &size), MPI_SUCCESS);
+        return size;
+    };
+    EXPECT_EQ(size_of(MPI_Type_create_f90_real, 6, 37), 4);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_real, int{MPI_UNDEFINED}, 38), 8);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_real, 16, int{MPI_UNDEFINED}), 16);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_complex, 15, 300), 16);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_integer, 2), 1);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_integer, 9), 4);
+    EXPECT_EQ(size_of(MPI_Type_create_f90_integer, 10), 8);
+    EXPECT_EQ(MPI_Type_create_f90_real(34, 1, &b), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Type_create_f90_real(MPI_UNDEFINED, MPI_UNDEFINED, &b), MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Type_create_f90_integer(39, &b), MPI_ERR_ARG);
 }
 
 TEST_F(datatypes, statuses_count_whole_types_and_elements)

@@ -1,0 +1,77 @@
+// Datatypes for Fortran's numbers by precision and range (19.1.5). They are predefined without a name: committed, one for the same
+// arguments, never freed.
+
+#include "mpi/calls.hpp"
+#include "mpi/datatype.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <span>
+
+namespace towline::mpi {
+namespace {
+
+/// What a kind of number holds: decimal digits, and powers of ten.
+struct number {
+    int precision, range;
+    MPI_Datatype type;
+};
+
+number const reals[] = {{6, 37, MPI_REAL4}, {15, 307, MPI_REAL8}, {33, 4931, MPI_REAL16}};
+number const complexes[] = {{6, 37, MPI_COMPLEX8}, {15, 307, MPI_COMPLEX16}, {33, 4931, MPI_COMPLEX32}};
+number const integers[] = {{0, 2, MPI_INTEGER1}, {0, 4, MPI_INTEGER2}, {0, 9, MPI_INTEGER4}, {0, 18, MPI_INTEGER8}, {0, 38, MPI_INTEGER16}};
+
+/// The smallest number that holds as much; what is undefined does not matter.
+MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
+{
+    static std::mutex& mutex = *new std::mutex;  // never destroyed: programs call MPI from destructors
+    static auto& all = *new std::map<std::array<int, 3>, MPI_Datatype>;
+    bool const is_integer = combiner == MPI_COMBINER_F90_INTEGER;
+    for (number const& n : numbers) {
+        if ((p != MPI_UNDEFINED && p > n.precision) || (r != MPI_UNDEFINED && r > n.range))
+            continue;
+        std::scoped_lock const lock(mutex);
+        MPI_Datatype& handle = all.try_emplace({combiner, p, r}, MPI_DATATYPE_NULL).first->second;
+        if (handle == MPI_DATATYPE_NULL) {
+            ref<datatype> const type = make<datatype>(
+                get(n.type, "type").layout(), construction{combiner, is_integer ? std::vector{r} : std::vector{p, r}, {}, {}, {}});
+            type->make_lasting();
+            handle = type->lasting_handle();
+        }
+        return handle;
+    }
+    throw failure(MPI_ERR_ARG, is_integer ? fmt::format("r is {}, and no integer has so many digits: 38 at most", r)
+                                          : fmt::format("p is {} and r is {}, and no real has so many: 33 and 4931 at most", p, r));
+}
+
+void check_reals(int p, int r)
+{
+    if (p == MPI_UNDEFINED && r == MPI_UNDEFINED)
+        throw failure(MPI_ERR_ARG, "p and r are MPI_UNDEFINED: one of them has to say something");
+}
+
+} // namespace
+
+namespace calls {
+
+void type_create_f90_real(int p, int r, MPI_Datatype* newtype)
+{
+    check_reals(p, r);
+    *newtype = made(MPI_COMBINER_F90_REAL, reals, p, r);
+}
+
+void type_create_f90_complex(int p, int r, MPI_Datatype* newtype)
+{
+    check_reals(p, r);
+    *newtype = made(MPI_COMBINER_F90_COMPLEX, complexes, p, r);
+}
+
+void type_create_f90_integer(int r, MPI_Datatype* newtype)
+{
+    *newtype = made(MPI_COMBINER_F90_INTEGER, integers, 0, r);
+}
+
+} // namespace calls
+} // namespace towline::mpi
