@@ -167,6 +167,16 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     c.send_waiting(r, to, e, data, bytes, mode);
 }
 
+bool matcher::send_at_once(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+{
+    core& c = *core_;
+    core::check(e, data, bytes);
+    if (!c.at_once(to, bytes, mode)) [[unlikely]]
+        return false;
+    c.send_eager(to, e, data, bytes, mode);
+    return true;
+}
+
 status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
 {
     core& c = *core_;

@@ -3,6 +3,8 @@
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/info.hpp"
+#include "mpi/message.hpp"
+#include "mpi/request.hpp"
 
 #include <array>
 #include <bit>

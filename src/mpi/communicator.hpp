@@ -1,8 +1,10 @@
 #pragma once
 // Communicators (7.4): groups of processes that talk in a context of their own.
 
+#include "matching/envelope.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
+#include "mpi/buffered.hpp"
 #include "mpi/errhandler.hpp"
 #include "mpi/group.hpp"
 #include "mpi/info.hpp"
@@ -10,20 +12,32 @@
 
 #include <atomic>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace towline::mpi {
 
+/// What a communicator's messages are for: each use has a context of its own, which no other message enters.
+enum class plane : std::uint32_t { point_to_point, collective, internal };
+
 class communicator final : public object {
 public:
-    /// An intercommunicator where `remote` is a group.
-    communicator(ref<group> local, ref<group> remote, errhandler& handler)
-        : handler_(handler), hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote))
+    /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has.
+    communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number)
+        : number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()), handler_(handler),
+          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote))
     {
     }
 
-    [[nodiscard]] int rank() const noexcept { return local_->rank(); }
+    [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+    [[nodiscard]] matching::context_id context(plane p) const noexcept { return number_ << 2 | static_cast<std::uint32_t>(p); }
+    /// Whom a rank in a call of point-to-point communication means: of the remote group if there is one.
+    [[nodiscard]] bool has_peer(int rank) const noexcept { return static_cast<std::size_t>(static_cast<unsigned>(rank)) < peers_.size(); }
+    [[nodiscard]] matching::peer peer(int rank) const noexcept { return static_cast<matching::peer>(peers_[static_cast<unsigned>(rank)]); }
+    [[nodiscard]] int peers() const noexcept { return static_cast<int>(peers_.size()); }
+
+    [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return local_->size(); }
     [[nodiscard]] bool is_inter() const noexcept { return static_cast<bool>(remote_); }
     [[nodiscard]] group& local() const noexcept { return *local_; }
@@ -37,6 +51,8 @@ public:
     }
     [[nodiscard]] attribute_set& attributes() noexcept { return attributes_; }
     [[nodiscard]] info& hints() noexcept { return *hints_; }
+    /// What the program attached for buffered sends.
+    [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
 
     /// The handle that the program has for it; null while it has none.
     [[nodiscard]] MPI_Comm handle() const noexcept { return handle_.load(std::memory_order_acquire); }
@@ -54,7 +70,11 @@ public:
     }
 
 private:
+    std::uint32_t const number_;
+    int const rank_;
+    std::span<process_id const> const peers_;
     handler_slot handler_;
+    bsend_space buffer_;
     attribute_set attributes_;
     ref<info> const hints_;
     ref<group> const local_;

@@ -2,6 +2,7 @@
 // This process while MPI runs: what MPI_Init makes and MPI_Finalize ends.
 
 #include "engine/engine.hpp"
+#include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/phase.hpp"
 
@@ -15,7 +16,7 @@ class process {
 public:
     /// Joins the job, and returns when all its ranks have come here. Throws what that throws, and a failure where MPI ran already.
     static void start(int argc, char* const* argv, int thread_level);
-    /// Deletes the attributes of MPI_COMM_SELF, waits for all ranks and leaves the job.
+    /// Deletes the attributes of MPI_COMM_SELF, brings what is under way to its end, waits for all ranks and leaves the job.
     static void finish();
 
     /// Between the two.
@@ -25,6 +26,9 @@ public:
     [[nodiscard]] communicator& world() noexcept { return *world_; }
     [[nodiscard]] communicator& self() noexcept { return *self_; }
     [[nodiscard]] engine::engine& engine() noexcept { return *engine_; }
+    [[nodiscard]] matching::matcher& matcher() noexcept { return *matcher_; }
+    /// What the program attached for buffered sends of any communicator.
+    [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
 
     /// What MPI_Init_thread gave, and whether this is the thread that called it; also after MPI_Finalize.
     [[nodiscard]] static int thread_level() noexcept;
@@ -32,9 +36,13 @@ public:
 
 private:
     process() = default;
+    /// Returns when all ranks have come here and nobody needs anything more of this one.
+    void part();
 
     static inline std::atomic<process*> instance_{nullptr};
     std::unique_ptr<engine::engine> engine_;
+    std::unique_ptr<matching::matcher> matcher_;
+    bsend_space buffer_;
     ref<communicator> world_;
     ref<communicator> self_;
 };

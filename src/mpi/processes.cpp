@@ -6,9 +6,11 @@
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
+#include "mpi/request.hpp"
 
 #include <towline/error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <numeric>
@@ -41,17 +43,51 @@ char const* name_of_level(int l) noexcept
                                         : "MPI_THREAD_MULTIPLE";
 }
 
-/// Waits until all ranks of the job have come to this call of MPI.
-void meet(job::membership& job, char const* call)
+failure ended_early(int rank, char const* call)
 {
-    try {
-        job.fence(for_ever);
-    } catch (peer_error const& e) {
-        throw failure(MPI_ERR_PROC_ABORTED, fmt::format("rank {} ended, and had not called {}", e.rank(), call));
-    }
+    return {MPI_ERR_PROC_ABORTED, fmt::format("rank {} ended, and had not called {}", rank, call)};
+}
+
+bool is_member(void* members, matching::peer who)
+{
+    auto const all = static_cast<group const*>(members)->members();
+    return std::find(all.begin(), all.end(), static_cast<process_id>(who)) != all.end();
 }
 
 } // namespace
+
+void process::part()
+{
+    buffer_.detach(*matcher_);
+    world_->buffer().detach(*matcher_);
+    self_->buffer().detach(*matcher_);
+    matcher_->drain(for_ever);
+    // Everybody tells rank 0, and rank 0 everybody: it makes progress, unlike the fence of the job, so that what peers still fetch from
+    // here reaches them.
+    communicator& w = *world_;
+    matching::context_id const context = w.context(plane::internal);
+    auto const hear = [&](int rank) {
+        if (matcher_->receive({context, rank, 0}, w.peer(rank), {}, "MPI_Finalize").error != matching::outcome::ok)
+            throw ended_early(rank, "MPI_Finalize");
+    };
+    auto const tell = [&](int rank) {
+        try {
+            (void)matcher_->send(w.peer(rank), {context, w.rank(), 0}, nullptr, 0, matching::send_mode::standard, "MPI_Finalize");
+        } catch (peer_error const&) {
+            throw ended_early(rank, "MPI_Finalize");
+        }
+    };
+    if (w.rank() != 0) {
+        tell(0);
+        hear(0);
+    } else {
+        for (int r = 1; r < w.size(); ++r)
+            hear(r);
+        for (int r = 1; r < w.size(); ++r)
+            tell(r);
+    }
+    matcher_->drain(std::chrono::seconds(10));
+}
 
 int process::thread_level() noexcept
 {
@@ -81,13 +117,24 @@ void process::start(int argc, char* const* argv, int thread_level)
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
     p->engine_ = engine::process_engine(false);
-    meet(job, "MPI_Init");  // nobody sends to a rank that cannot answer yet
+    matching::options o;
+    o.threaded = thread_level == MPI_THREAD_MULTIPLE;
+    p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
+    request_table::instance().set_threaded(o.threaded);
+    try {
+        job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
+    } catch (peer_error const& e) {
+        throw ended_early(e.rank(), "MPI_Init");
+    }
 
     std::vector<process_id> everybody(static_cast<std::size_t>(job.size()));
     std::iota(everybody.begin(), everybody.end(), 0);
     ref<errhandler> const handler = initial_handler().get();
-    p->world_ = make<communicator>(make<group>(std::move(everybody), job.rank()), ref<group>(), *handler);
-    p->self_ = make<communicator>(make<group>(std::vector<process_id>{job.rank()}, job.rank()), ref<group>(), *handler);
+    p->world_ = make<communicator>(make<group>(std::move(everybody), job.rank()), ref<group>(), *handler, 0);
+    p->self_ = make<communicator>(make<group>(std::vector<process_id>{job.rank()}, job.rank()), ref<group>(), *handler, 1);
+    for (communicator* const c : {p->world_.get(), p->self_.get()})
+        for (plane const use : {plane::point_to_point, plane::collective, plane::internal})
+            p->matcher_->set_members(c->context(use), &is_member, &c->local());
     p->world_->set_name("MPI_COMM_WORLD");
     p->world_->set_handle(MPI_COMM_WORLD);
     p->self_->set_name("MPI_COMM_SELF");
@@ -113,7 +160,7 @@ void process::finish()
 
     std::scoped_lock const lock(starting);
     job::membership& job = job::membership::instance();
-    meet(job, "MPI_Finalize");
+    instance().part();
     current_phase.store(phase::after, std::memory_order_release);
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;

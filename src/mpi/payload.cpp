@@ -1,0 +1,53 @@
+#include "mpi/payload.hpp"
+
+#include "layout/stream.hpp"
+#include "mpi/failure.hpp"
+
+#include <cstring>
+#include <fmt/format.h>
+
+namespace towline::mpi {
+
+void payload::look(MPI_Datatype handle, payload_names const& names)
+{
+    check_count(count_, names.count);
+    datatype& type = get_committed(handle, names.datatype);
+    check_buffer(buffer_, count_, type, names.buffer);
+    layout::datatype const& l = type.layout();
+    if (__builtin_mul_overflow(count_, l.size(), &bytes_))
+        throw failure(MPI_ERR_COUNT, fmt::format("{} elements of {} bytes are more than any memory holds", count_, l.size()));
+    layout::stream const s(l, count_);
+    if (s.is_block())
+        buffer_ = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer_) + static_cast<std::uintptr_t>(s.displacement()));
+    else
+        type_ = &type;
+}
+
+void payload::pack(void* to) const
+{
+    if (bytes_ == 0)
+        return;
+    if (in_a_row())
+        std::memcpy(to, buffer_, static_cast<std::size_t>(bytes_));
+    else
+        layout::stream(type_->layout(), count_).pack(buffer_, 0, bytes_, to);
+}
+
+std::unique_ptr<std::byte[]> payload::packed() const
+{
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes_));
+    pack(bytes.get());
+    return bytes;
+}
+
+void payload::unpack(std::span<std::byte const> from) const noexcept
+{
+    if (from.empty())
+        return;
+    if (in_a_row())
+        std::memcpy(buffer_, from.data(), from.size());
+    else
+        layout::stream(type_->layout(), count_).unpack(buffer_, 0, static_cast<std::int64_t>(from.size()), from.data());
+}
+
+} // namespace towline::mpi

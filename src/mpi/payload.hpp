@@ -1,0 +1,70 @@
+#pragma once
+// The data of a message: a buffer, a count and a datatype, checked, and how they become bytes.
+
+#include "matching/request.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/plain_sizes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace towline::mpi {
+
+/// What the parameters are called.
+struct payload_names {
+    char const* buffer = "buf";
+    char const* count = "count";
+    char const* datatype = "datatype";
+};
+inline constexpr payload_names send_names{"sendbuf", "sendcount", "sendtype"};
+inline constexpr payload_names receive_names{"recvbuf", "recvcount", "recvtype"};
+
+class payload {
+public:
+    payload() = default;
+    /// Throws MPI_ERR_COUNT, MPI_ERR_TYPE or MPI_ERR_BUFFER.
+    payload(void const* buffer, MPI_Count count, MPI_Datatype datatype, payload_names const& names = {})
+        : buffer_(const_cast<void*>(buffer)), count_(count)
+    {
+        std::int64_t const size = plain_size(datatype);
+        // Below the first page are null pointers, MPI_BOTTOM and MPI_IN_PLACE.
+        if (size == 0 || count < 0 || __builtin_mul_overflow(count, size, &bytes_) ||
+            (reinterpret_cast<std::uintptr_t>(buffer) < 4096 && bytes_ != 0)) [[unlikely]]
+            look(datatype, names);
+    }
+
+    [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+    /// The bytes lie in a row from `data` on.
+    [[nodiscard]] bool in_a_row() const noexcept { return type_ == nullptr; }
+    /// To be held while the payload is used after the call; empty where nothing needs to be.
+    [[nodiscard]] ref<datatype> type() const noexcept { return type_ != nullptr ? ref<datatype>(*type_) : ref<datatype>(); }
+    [[nodiscard]] void* data() const noexcept { return buffer_; }
+
+    /// Copies all of it to `to`, as a row of bytes.
+    void pack(void* to) const;
+    [[nodiscard]] std::unique_ptr<std::byte[]> packed() const;
+    /// Copies the first bytes of it back.
+    void unpack(std::span<std::byte const> from) const noexcept;
+
+    /// Where a receive puts it; refers to this object where it is not in a row.
+    [[nodiscard]] matching::sink sink() noexcept
+    {
+        if (in_a_row()) [[likely]]
+            return {buffer_, static_cast<std::uint64_t>(bytes_), nullptr};
+        return {this, static_cast<std::uint64_t>(bytes_),
+                [](void* self, std::span<std::byte const> from) { static_cast<payload const*>(self)->unpack(from); }};
+    }
+
+private:
+    /// Any other datatype, and what is wrong.
+    void look(MPI_Datatype, payload_names const&);
+
+    void* buffer_ = nullptr;
+    MPI_Count count_ = 0;
+    std::int64_t bytes_ = 0;
+    datatype* type_ = nullptr;  ///< null: in a row
+};
+
+} // namespace towline::mpi

@@ -1,0 +1,131 @@
+// Sends and receives that block (3.2, 3.4, 3.11).
+
+#include "mpi/calls.hpp"
+#include "mpi/checks.hpp"
+#include "mpi/request.hpp"
+
+#include <array>
+#include <fmt/format.h>
+
+namespace towline::mpi {
+namespace {
+
+[[gnu::always_inline]] inline void send_blocking(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                                                 matching::send_mode mode, char const* call)
+{
+    communicator& c = get(comm, "comm");
+    payload const data(buf, count, datatype);
+    check_send_tag(tag);
+    if (!is_destination(c, dest))
+        return;
+    auto const bytes = static_cast<std::uint64_t>(data.bytes());
+    matching::status s;
+    if (data.in_a_row()) [[likely]] {
+        s = the_matcher().send(c.peer(dest), envelope_of(c, tag), data.data(), bytes, mode, call);
+    } else {
+        auto const packed = data.packed();
+        s = the_matcher().send(c.peer(dest), envelope_of(c, tag), packed.get(), bytes, mode, call);
+    }
+    if (s.error != matching::outcome::ok) [[unlikely]]
+        throw_outcome(s, data.bytes(), false, dest, tag);
+}
+
+/// What MPI_Sendrecv and MPI_Sendrecv_replace do: the receive is there before the send, so that rings and self messages go through.
+void exchange_blocking(communicator& c, void const* bytes, std::int64_t out_bytes, int dest, int sendtag, payload& in, int source,
+                       int recvtag, MPI_Status* status, char const* call)
+{
+    matching::matcher& m = the_matcher();
+    bool const receives = is_source(c, source);
+    bool const sends = is_destination(c, dest);
+    matching::request receive, send;
+    if (receives)
+        m.start_receive(receive, pattern_of(c, source, recvtag), source_peer(c, source), in.sink());
+    if (sends) {
+        try {
+            m.start_send(send, c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes));
+        } catch (...) {
+            if (receives && !m.cancel(receive))
+                m.wait(receive, call);
+            throw;
+        }
+    }
+    if (receives) {
+        m.wait(receive, call);
+        fill(status, receive.result(), in.bytes());
+    } else {
+        fill_no_process(status);
+    }
+    if (sends) {
+        m.wait(send, call);
+        if (send.result().error != matching::outcome::ok) [[unlikely]]
+            throw_outcome(send.result(), out_bytes, false, dest, sendtag);
+    }
+    if (receives && receive.result().error != matching::outcome::ok) [[unlikely]]
+        throw_outcome(receive.result(), in.bytes(), true, source, recvtag);
+}
+
+} // namespace
+
+namespace calls {
+
+void send(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    send_blocking(buf, count, datatype, dest, tag, comm, matching::send_mode::standard, "MPI_Send");
+}
+
+void ssend(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    send_blocking(buf, count, datatype, dest, tag, comm, matching::send_mode::synchronous, "MPI_Ssend");
+}
+
+void rsend(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
+{
+    send_blocking(buf, count, datatype, dest, tag, comm, matching::send_mode::ready, "MPI_Rsend");
+}
+
+void recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status)
+{
+    communicator& c = get(comm, "comm");
+    payload data(buf, count, datatype);
+    check_receive_tag(tag);
+    if (!is_source(c, source))
+        return fill_no_process(status);
+    matching::status const s = the_matcher().receive(pattern_of(c, source, tag), source_peer(c, source), data.sink(), "MPI_Recv");
+    fill(status, s, data.bytes());
+    if (s.error != matching::outcome::ok) [[unlikely]]
+        throw_outcome(s, data.bytes(), true, source, tag);
+}
+
+void sendrecv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void* recvbuf, MPI_Count recvcount,
+              MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status)
+{
+    communicator& c = get(comm, "comm");
+    payload const out(sendbuf, sendcount, sendtype, send_names);
+    payload in(recvbuf, recvcount, recvtype, receive_names);
+    check_send_tag(sendtag, "sendtag");
+    check_receive_tag(recvtag, "recvtag");
+    std::unique_ptr<std::byte[]> packed;
+    if (!out.in_a_row())
+        packed = out.packed();
+    exchange_blocking(c, packed ? packed.get() : out.data(), out.bytes(), dest, sendtag, in, source, recvtag, status, "MPI_Sendrecv");
+}
+
+void sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+                      MPI_Status* status)
+{
+    communicator& c = get(comm, "comm");
+    payload data(buf, count, datatype);
+    check_send_tag(sendtag, "sendtag");
+    check_receive_tag(recvtag, "recvtag");
+    std::array<std::byte, 1024> small;
+    std::unique_ptr<std::byte[]> large;
+    if (data.bytes() > static_cast<std::int64_t>(small.size()))
+        large = data.packed();
+    else
+        data.pack(small.data());
+    exchange_blocking(c, large ? large.get() : small.data(), data.bytes(), dest, sendtag, data, source, recvtag, status,
+                      "MPI_Sendrecv_replace");
+}
+
+} // namespace calls
+} // namespace towline::mpi

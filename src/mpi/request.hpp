@@ -1,0 +1,202 @@
+#pragma once
+// Requests: operations under way, and persistent ones (3.7, 3.9). They have a table of their own rather than counted references: a request
+// is made and ended with every nonblocking call, so it stays in its place, and its handle changes with every use.
+
+#include "matching/matcher.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/handle_table.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/payload.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace towline::mpi {
+
+/// What a request stands for if it is no single send or receive. Whoever waits calls `done` again whenever an operation of the matcher has
+/// ended.
+class activity {
+public:
+    activity() = default;
+    activity(activity const&) = delete;
+    activity& operator=(activity const&) = delete;
+    virtual ~activity() = default;
+    /// Goes on as far as it can without waiting; whether it has ended. Under one thread at a time.
+    [[nodiscard]] virtual bool done() = 0;
+    /// After that: how. The code of the error, or MPI_SUCCESS; never writes MPI_ERROR.
+    virtual int result(MPI_Status&) = 0;
+    /// False: it cannot be cancelled.
+    virtual bool cancel() { return false; }
+};
+
+enum class send_kind : std::uint8_t { standard, synchronous, ready, buffered };
+
+class request {
+public:
+    enum class kind : std::uint8_t {
+        nothing,   ///< ended when it began: a small send, a transfer with MPI_PROC_NULL
+        send,
+        receive,
+        activity,
+    };
+
+    // How the operation is, and what it needs while it is under way.
+    kind what = kind::nothing;
+    bool is_persistent = false;
+    bool is_active = true;
+    matching::request operation;
+    payload data;                         ///< of a receive: where to
+    ref<datatype> type;                   ///< of that data
+    std::unique_ptr<std::byte[]> packed;  ///< of a send whose data does not lie in a row
+    std::unique_ptr<mpi::activity> work;
+    ref<communicator> comm;               ///< on which errors are raised; null: MPI_COMM_SELF
+
+    // Of a persistent one: what it does at each start.
+    bool is_receive = false;
+    send_kind mode = send_kind::standard;
+    int rank = MPI_PROC_NULL;
+    int tag = 0;
+
+    [[nodiscard]] MPI_Request handle() const noexcept { return reinterpret_cast<MPI_Request>(handle_.load(std::memory_order_relaxed)); }
+    /// Nothing is under way (an inactive request included). Makes no progress.
+    [[nodiscard]] bool done()
+    {
+        switch (what) {
+        case kind::nothing: return true;
+        case kind::activity: return !is_active || work->done();
+        default: return !is_active || operation.done();
+        }
+    }
+
+private:
+    friend class request_table;
+    std::atomic<std::uint64_t> handle_{0};  ///< 0: free
+    std::uint32_t generation_ = 0;
+    std::uint32_t index_ = 0;
+    request* next_free_ = nullptr;
+};
+
+/// All requests of the process. Thread-safe; `find` takes no lock.
+class request_table {
+public:
+    constexpr request_table() = default;
+    [[nodiscard]] static request_table& instance() noexcept;
+    /// Without, one thread at a time calls.
+    void set_threaded(bool threaded) noexcept { threaded_ = threaded; }
+
+    [[nodiscard]] request* find(std::uint64_t handle) const noexcept
+    {
+        request* const r = place_of(handle);
+        return r != nullptr && r->handle_.load(std::memory_order_acquire) == handle ? r : nullptr;
+    }
+    [[nodiscard]] bool was_freed(std::uint64_t handle) const noexcept
+    {
+        request const* const r = place_of(handle);
+        return r != nullptr && handle >> 32 < r->generation_;
+    }
+    [[nodiscard]] std::uint64_t from_integer(std::uint32_t integer) const noexcept
+    {
+        request const* const r = place_of(integer);
+        return r != nullptr ? r->handle_.load(std::memory_order_acquire) : 0;
+    }
+
+    /// A new request, with a handle.
+    [[nodiscard]] request& acquire();
+    /// Its handle ends. What is under way goes on; the place is used again after it.
+    void release(request&);
+    /// A request that stands for every operation that ended when it began; never freed.
+    [[nodiscard]] request& nothing();
+
+private:
+    static constexpr std::size_t chunk_places = 256;
+    static constexpr std::size_t max_chunks = (std::size_t{1} << handle_bits::index) / chunk_places;
+
+    [[nodiscard]] request* place_of(std::uint64_t handle) const noexcept
+    {
+        if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(object_kind::request)) [[unlikely]]
+            return nullptr;
+        std::size_t const index = handle & ((std::size_t{1} << handle_bits::index) - 1);
+        request* const chunk = chunks_[index / chunk_places].load(std::memory_order_acquire);
+        return chunk == nullptr ? nullptr : chunk + index % chunk_places;
+    }
+    struct guard {
+        request_table& t;
+        bool const locked;
+        explicit guard(request_table& table) : t(table), locked(table.threaded_)
+        {
+            if (locked)
+                t.mutex_.lock();
+        }
+        ~guard()
+        {
+            if (locked)
+                t.mutex_.unlock();
+        }
+        guard(guard const&) = delete;
+        guard& operator=(guard const&) = delete;
+    };
+    void grow();
+    void recycle(request&);
+    void sweep();
+
+    std::array<std::atomic<request*>, max_chunks> chunks_{};
+    std::mutex mutex_;
+    bool threaded_ = true;
+    std::uint32_t chunks_in_use_ = 0;
+    request* free_ = nullptr;
+    request* nothing_ = nullptr;
+    std::vector<request*> orphans_;  ///< released, and still under way
+    std::size_t sweep_at_ = 64;
+};
+
+template <>
+struct handle_traits<MPI_Request> : handle_traits_of<request, object_kind::request, 0x180, 1, MPI_ERR_REQUEST> {};
+template <>
+inline constinit request_table table_of<MPI_Request>{};
+
+inline request_table& request_table::instance() noexcept
+{
+    return table_of<MPI_Request>;
+}
+
+inline request& request_table::acquire()
+{
+    guard const g(*this);
+    if (free_ == nullptr) [[unlikely]]
+        grow();
+    request& r = *free_;
+    free_ = r.next_free_;
+    r.handle_.store(std::uint64_t{r.generation_} << 32 | std::uint64_t{static_cast<std::uint32_t>(object_kind::request)} << handle_bits::index |
+                        r.index_,
+                    std::memory_order_release);
+    return r;
+}
+
+// Starting, for every call that makes requests (transfers.cpp). What is wrong is thrown; then nothing is under way.
+
+/// Starts a send or a receive that was checked.
+void start(request&, communicator&, send_kind, payload const&, int dest, int tag);
+void start(request&, communicator&, payload const&, int source, int tag);
+
+// Completion (completion.cpp).
+
+/// Blocks until the request is done.
+void await(request&, char const* call);
+/// Of a done request: fills the status (not MPI_ERROR; may be MPI_STATUS_IGNORE) and returns the code of its error. It stays.
+int result(request&, MPI_Status*);
+/// The same as an exception, for the calls on one request.
+[[nodiscard, gnu::cold]] failure failure_of(request&, int code);
+/// The program knows how it ended: an ordinary one is released and its handle made null, a persistent one becomes inactive.
+void retire(request&, MPI_Request& handle);
+
+/// What a matcher's status says.
+void fill(MPI_Status*, matching::status const&, std::int64_t room);
+[[nodiscard]] int code_of(matching::outcome) noexcept;
+[[noreturn, gnu::cold]] void throw_outcome(matching::status const&, std::int64_t room, bool is_receive, int rank, int tag);
+[[nodiscard, gnu::cold]] std::string explain(matching::status const&, std::int64_t room, bool is_receive, int rank, int tag);
+
+} // namespace towline::mpi
