@@ -1,0 +1,206 @@
+#pragma once
+// Runs schedules over a matcher. A template, so that the tests can run all ranks over a simulated one in one thread.
+//
+// Nothing here polls: the ends of messages (their `then`) begin the next steps, on whichever thread polls. One thread at a time is inside
+// the steps: the one that brings the count of messages under way, plus one for whoever begins them, to zero. So steps never recurse: a
+// message that ends within its start leaves the count above zero.
+
+#include "collective/ending.hpp"
+#include "collective/schedule.hpp"
+#include "collective/team.hpp"
+
+#include <towline/error.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+
+namespace towline::collective {
+
+/// A schedule under way; used again as often as wanted. `Matcher` and `Request` are as matching::matcher and matching::request.
+///
+/// Threads: `done` from any thread. Everything else by its owner, while nothing is under way.
+template <class Matcher, class Request>
+class basic_request {
+public:
+    basic_request() = default;
+    basic_request(basic_request const&) = delete;
+    basic_request& operator=(basic_request const&) = delete;
+
+    /// To be filled by the functions of operations.hpp (after clear) before the first start. Its scratch memory is ours.
+    [[nodiscard]] collective::schedule& schedule() noexcept { return schedule_; }
+
+    /// Starts. All ranks of the team start the same operation with the same sequence (team::next_sequence); a schedule that runs again may
+    /// keep it. Never blocks. The team and the buffers must stay until the end. What goes wrong with a
+    /// peer is the ending; throws usage_error while the last operation is under way, std::bad_alloc (nothing was started).
+    void start(Matcher& matcher, team const& t, std::uint32_t sequence)
+    {
+        if (!done())
+            throw usage_error("collective: an operation is started while its last is under way");
+        prepare();
+        matcher_ = &matcher;
+        team_ = &t;
+        sequence_ = sequence;
+        at_ = 0;
+        ending_.store(ending::ok, std::memory_order_relaxed);
+        state_.store(state::pending, std::memory_order_relaxed);
+        under_way_.store(1, std::memory_order_relaxed);
+        begun_ = 0;
+        advance();
+    }
+
+    /// Nothing is under way. What the operation did is visible then.
+    [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
+    /// After `done()` only.
+    [[nodiscard]] ending result() const noexcept { return ending_.load(std::memory_order_relaxed); }
+
+    /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside `start`. A request with a `then` may be
+    /// used again (also by it) or destroyed only after it was called. Must not wait or throw. Set before the start.
+    void (*then)(basic_request&) = nullptr;
+    /// The owner's.
+    void* user = nullptr;
+
+private:
+    enum class state : std::uint8_t { idle, pending, ended };
+
+    struct transfer {
+        Request request;
+        basic_request* owner = nullptr;
+        std::byte const* landing = nullptr;  ///< null: a send
+        std::uint64_t expected = 0;
+    };
+
+    void prepare()
+    {
+        std::size_t const width = schedule_.width();
+        if (width <= room_)
+            return;
+        transfers_ = std::make_unique<transfer[]>(width);
+        room_ = width;
+        for (std::size_t i = 0; i < width; ++i) {
+            transfers_[i].owner = this;
+            transfers_[i].request.user = &transfers_[i];
+            transfers_[i].request.then = &ended;
+        }
+    }
+
+    void fail(ending why) noexcept
+    {
+        ending none = ending::ok;
+        ending_.compare_exchange_strong(none, why, std::memory_order_relaxed);
+    }
+    [[nodiscard]] bool failed() const noexcept { return ending_.load(std::memory_order_relaxed) != ending::ok; }
+
+    static void ended(Request& r)
+    {
+        auto& t = *static_cast<transfer*>(r.user);
+        basic_request& self = *t.owner;
+        matching::status const& s = r.result();
+        if (s.error == matching::outcome::peer_died)
+            self.fail(ending::peer_died);
+        else if (s.error == matching::outcome::lost)
+            self.fail(ending::lost);
+        else if (t.landing != nullptr && s.bytes != t.expected)
+            self.fail(word_of_failure::read({t.landing, s.error == matching::outcome::truncated ? 0 : s.bytes}, s.bytes, t.expected));
+        self.one_less();
+    }
+
+    /// A message has ended. This object may be gone afterwards.
+    void one_less() noexcept
+    {
+        if (under_way_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            under_way_.store(1, std::memory_order_relaxed);
+            advance();
+        }
+    }
+
+    /// Ours is the one in the count. True: all messages have ended. False: this object may be gone.
+    [[nodiscard]] bool all_ended() noexcept
+    {
+        begun_ = 0;
+        if (under_way_.load(std::memory_order_acquire) == 1)
+            return true;
+        if (under_way_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+            return false;
+        under_way_.store(1, std::memory_order_relaxed);
+        return true;
+    }
+
+    void advance() noexcept
+    {
+        auto const& steps = schedule_.steps();
+        while (at_ < steps.size()) {
+            step const& s = steps[at_++];
+            switch (s.what) {
+            case step::kind::send:
+            case step::kind::receive:
+                begin(s);
+                break;
+            case step::kind::wait:
+                if (!all_ended())
+                    return;
+                break;
+            case step::kind::copy:
+                if (!failed())
+                    std::memcpy(s.to, s.from, s.size);
+                break;
+            case step::kind::combine:
+                if (!failed())
+                    schedule_.operation().apply(s.from, s.to, s.size, schedule_.operation().context);
+                break;
+            }
+        }
+        if (begun_ != 0 && !all_ended())
+            return;
+        auto const call = then;
+        state_.store(state::ended, std::memory_order_release);
+        if (call != nullptr)
+            call(*this);
+    }
+
+    void begin(step const& s) noexcept
+    {
+        transfer& t = transfers_[begun_++];
+        t.expected = s.size;
+        under_way_.fetch_add(1, std::memory_order_relaxed);
+        try {
+            peer const other = team_->peer_of(s.where, s.rank);
+            std::int32_t const tag = team::tag(sequence_, s.where);
+            if (s.what == step::kind::receive) {
+                t.landing = static_cast<std::byte const*>(s.to) == nullptr ? &nothing : static_cast<std::byte const*>(s.to);
+                matcher_->start_receive(t.request, {team_->context(), s.rank, tag}, other, {s.to, s.size});
+                return;
+            }
+            t.landing = nullptr;
+            std::span<std::byte const> data{static_cast<std::byte const*>(s.from), s.size};
+            if (failed())
+                data = word_of_failure::bytes(result(), s.size);
+            matcher_->start_send(t.request, other, {team_->context(), team_->rank(), tag}, data.data(), data.size());
+            return;
+        } catch (peer_error const&) {
+            fail(ending::peer_died);
+        } catch (...) {
+            fail(ending::lost);
+        }
+        under_way_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+    static constexpr std::byte nothing{};
+
+    collective::schedule schedule_;
+    Matcher* matcher_ = nullptr;
+    team const* team_ = nullptr;
+    std::unique_ptr<transfer[]> transfers_;
+    std::size_t room_ = 0;
+    std::size_t at_ = 0;     ///< the next step; touched by who is inside the steps
+    std::size_t begun_ = 0;  ///< messages since the last wait; the same
+    std::uint32_t sequence_ = 0;
+    std::atomic<ending> ending_{ending::ok};
+    std::atomic<state> state_{state::idle};
+    std::atomic<std::size_t> under_way_{0};
+};
+
+} // namespace towline::collective

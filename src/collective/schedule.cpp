@@ -1,0 +1,91 @@
+#include "collective/schedule.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace towline::collective {
+namespace {
+
+constexpr std::align_val_t line{64};
+
+} // namespace
+
+void schedule::release::operator()(std::byte* p) const noexcept
+{
+    ::operator delete(p, line);
+}
+
+void schedule::clear() noexcept
+{
+    constexpr std::uint64_t most_kept = std::uint64_t{1} << 20;
+    steps_.clear();
+    operation_ = {};
+    begun_ = 0;
+    width_ = 0;
+    std::uint64_t kept = 0;
+    std::erase_if(blocks_, [&](block& b) {
+        b.used = 0;
+        kept += b.size;
+        return kept > most_kept;
+    });
+}
+
+void schedule::count_message() noexcept
+{
+    width_ = std::max(width_, ++begun_);
+}
+
+void schedule::send(int to, void const* data, std::uint64_t bytes, side where)
+{
+    steps_.push_back({step::kind::send, where, to, data, nullptr, bytes});
+    count_message();
+}
+
+void schedule::receive(int from, void* data, std::uint64_t bytes, side where)
+{
+    steps_.push_back({step::kind::receive, where, from, nullptr, data, bytes});
+    count_message();
+}
+
+void schedule::wait()
+{
+    if (begun_ == 0)
+        return;
+    begun_ = 0;
+    steps_.push_back({});
+}
+
+void schedule::copy(void* to, void const* from, std::uint64_t bytes)
+{
+    if (bytes != 0 && to != from)
+        steps_.push_back({step::kind::copy, side::local, 0, from, to, bytes});
+}
+
+void schedule::combine(reduction const& r, void const* from, void* to, std::uint64_t count)
+{
+    if (count == 0)
+        return;
+    operation_ = r;
+    steps_.push_back({step::kind::combine, side::local, 0, from, to, count});
+}
+
+std::byte* schedule::scratch(std::uint64_t bytes)
+{
+    std::uint64_t const room = (bytes + 63) & ~std::uint64_t{63};
+    for (block& b : blocks_) {
+        if (b.size - b.used >= room) {
+            std::byte* const at = b.memory.get() + b.used;
+            b.used += room;
+            return at;
+        }
+    }
+    constexpr std::uint64_t least = 4096;
+    block b;
+    b.size = std::max(room, least);
+    b.used = room;
+    b.memory.reset(static_cast<std::byte*>(::operator new(b.size, line)));
+    blocks_.push_back(std::move(b));
+    return blocks_.back().memory.get();
+}
+
+} // namespace towline::collective

@@ -1,0 +1,114 @@
+#pragma once
+// A collective operation as one rank sees it: a list of steps that is built once and run from polls (runner.hpp), as in Hoefler,
+// Lumsdaine, Rehm: "Implementation and performance analysis of non-blocking collective operations for MPI", SC 2007.
+//
+// Messages begin in the order of the steps and go on by themselves; `wait` is a step that ends when all messages begun so far have ended.
+// Copies and combinations happen at their place. Between two ranks, messages are received in the order in which they are sent; a message
+// has exactly the size that its receiver expects (there is none of 0 bytes where neither side says so).
+//
+// Pure: knows ranks, not peers; buffers are only looked at when it runs. One thread builds; a schedule may run again when it has ended.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace towline::collective {
+
+/// How elements are combined: inout[i] = in[i] op inout[i], where `in` comes from lower ranks. Must not throw, wait or communicate: runs
+/// on a thread that polls, or inside the call that starts the operation. Buffers are packed elements, aligned as the caller's are, or to 64.
+struct reduction {
+    void (*apply)(void const* in, void* inout, std::uint64_t count, void* context) = nullptr;
+    void* context = nullptr;
+    std::uint64_t element = 1;  ///< bytes
+    bool commutative = true;    ///< the order of operands may be changed; they may be grouped differently in any case
+};
+
+/// Where this process stands in a group.
+struct position {
+    int rank = 0;
+    int size = 1;
+    /// The rank that is `distance` further (or nearer, if negative) around the ring; |distance| <= size.
+    [[nodiscard]] int around(int distance) const noexcept
+    {
+        int const r = rank + distance;
+        return r < 0 ? r + size : r >= size ? r - size : r;
+    }
+};
+
+/// Which group of an intercommunicator a rank belongs to.
+enum class side : std::uint8_t { local, remote };
+
+struct step {
+    enum class kind : std::uint8_t {
+        send,     ///< size bytes at `from` to a rank
+        receive,  ///< size bytes to `to` from a rank
+        wait,
+        copy,     ///< size bytes
+        combine,  ///< size elements: to = from op to
+    };
+    kind what = kind::wait;
+    side where = side::local;
+    int rank = 0;
+    void const* from = nullptr;
+    void* to = nullptr;
+    std::uint64_t size = 0;
+};
+
+class schedule {
+public:
+    schedule() = default;
+    schedule(schedule const&) = delete;
+    schedule& operator=(schedule const&) = delete;
+
+    /// Empties it; keeps memory for the next, up to 1 MiB of scratch.
+    void clear() noexcept;
+
+    void send(int to, void const* data, std::uint64_t bytes, side = side::local);
+    void receive(int from, void* data, std::uint64_t bytes, side = side::local);
+    /// Nothing if no message was begun since the last.
+    void wait();
+    /// Nothing if there is nothing to do. The ranges are disjoint or the same.
+    void copy(void* to, void const* from, std::uint64_t bytes);
+    /// to = from op to.
+    void combine(reduction const&, void const* from, void* to, std::uint64_t count);
+
+    /// As send and receive, and nothing for 0 bytes: for where both sides know the size.
+    void send_any(int to, void const* data, std::uint64_t bytes, side where = side::local)
+    {
+        if (bytes != 0)
+            send(to, data, bytes, where);
+    }
+    void receive_any(int from, void* data, std::uint64_t bytes, side where = side::local)
+    {
+        if (bytes != 0)
+            receive(from, data, bytes, where);
+    }
+
+    /// Memory that lives as long as the schedule, aligned to 64.
+    [[nodiscard]] std::byte* scratch(std::uint64_t bytes);
+
+    [[nodiscard]] std::vector<step> const& steps() const noexcept { return steps_; }
+    [[nodiscard]] reduction const& operation() const noexcept { return operation_; }
+    /// The most messages that are under way at a time.
+    [[nodiscard]] std::size_t width() const noexcept { return width_; }
+
+private:
+    struct release {
+        void operator()(std::byte* p) const noexcept;
+    };
+    struct block {
+        std::unique_ptr<std::byte[], release> memory;
+        std::uint64_t size = 0;
+        std::uint64_t used = 0;
+    };
+    void count_message() noexcept;
+
+    std::vector<step> steps_;
+    reduction operation_;
+    std::vector<block> blocks_;
+    std::size_t begun_ = 0;
+    std::size_t width_ = 0;
+};
+
+} // namespace towline::collective

@@ -1,0 +1,65 @@
+#pragma once
+// What a communicator is to collective operations: a context of their own, and who the ranks are.
+
+#include "collective/schedule.hpp"
+#include "matching/envelope.hpp"
+
+#include <atomic>
+#include <cstdint>
+
+namespace towline::collective {
+
+using matching::context_id;
+using matching::peer;
+
+/// Ranks in their order, and the engine's peers behind them. What `context` points to must live as long as the team.
+struct members {
+    int size = 1;
+    peer (*peer_of)(void const* context, int rank) = nullptr;
+    void const* context = nullptr;
+};
+
+/// One per communicator and process. The context must carry nothing else. All ranks start their operations in the same order, from one
+/// thread at a time; many may be under way.
+class team {
+public:
+    team(context_id context, int rank, members local) noexcept : context_(context), here_{rank, local.size}, local_(local) {}
+    /// An intercommunicator; `rank` is the one in the local group. Both groups use the same context.
+    team(context_id context, int rank, members local, members remote) noexcept
+        : context_(context), here_{rank, local.size}, local_(local), remote_(remote), is_inter_(true)
+    {
+    }
+
+    [[nodiscard]] context_id context() const noexcept { return context_; }
+    [[nodiscard]] position here() const noexcept { return here_; }
+    [[nodiscard]] int rank() const noexcept { return here_.rank; }
+    [[nodiscard]] int size() const noexcept { return here_.size; }
+    [[nodiscard]] bool is_inter() const noexcept { return is_inter_; }
+    /// 0 for an intracommunicator.
+    [[nodiscard]] int remote_size() const noexcept { return is_inter_ ? remote_.size : 0; }
+    [[nodiscard]] peer peer_of(side where, int rank) const
+    {
+        members const& m = where == side::local ? local_ : remote_;
+        return m.peer_of(m.context, rank);
+    }
+
+    /// The number that keeps the messages of the next operation apart from all others; the same on all ranks. Once per operation; a
+    /// persistent one keeps its own.
+    [[nodiscard]] std::uint32_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed) & last_sequence; }
+    /// What is written on a message. Ranks of the two groups may be equal: the last bit tells them apart.
+    [[nodiscard]] static std::int32_t tag(std::uint32_t sequence, side where) noexcept
+    {
+        return static_cast<std::int32_t>(sequence << 1 | (where == side::remote ? 1u : 0u));
+    }
+
+private:
+    static constexpr std::uint32_t last_sequence = (std::uint32_t{1} << 30) - 1;
+    context_id context_;
+    position here_;
+    members local_;
+    members remote_;
+    bool is_inter_ = false;
+    std::atomic<std::uint32_t> sequence_{0};
+};
+
+} // namespace towline::collective

@@ -1,0 +1,422 @@
+#pragma once
+// A tiny matcher in memory for all ranks of a world in one thread. Which message arrives next is drawn from a seed; messages of a pair of
+// ranks keep their order. Small messages are taken at once, big ones stay with their sender until they are received, in any of the ways in
+// which the real one may end them: inside the start of an operation, at arrival, or later.
+
+#include "collective/operations.hpp"
+#include "collective/runner.hpp"
+#include "matching/request.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace simulated {
+
+namespace col = towline::collective;
+namespace match = towline::matching;
+using match::peer;
+
+struct request {
+    void (*then)(request&) = nullptr;
+    void* user = nullptr;
+    bool is_done = true;
+    match::status ended;
+    [[nodiscard]] match::status const& result() const { return ended; }
+};
+
+class network;
+
+/// One rank's end.
+class matcher {
+public:
+    matcher(network& n, peer me) : network_(&n), me_(me) {}
+    void start_send(request&, peer to, match::envelope const&, void const* data, std::uint64_t bytes);
+    void start_receive(request&, match::pattern const&, peer from, match::sink const&);
+
+private:
+    network* network_;
+    peer me_;
+};
+
+class network {
+public:
+    network(std::uint64_t seed, int size) : random_(seed), ends_(static_cast<std::size_t>(size)), eager_(draw(4) * draw(4) * 32)
+    {
+        channels_.resize(ends_.size() * ends_.size());
+    }
+
+    [[nodiscard]] std::uint64_t draw(std::uint64_t below) { return random_() % below; }
+
+    void send(request& r, peer me, peer to, match::envelope const& e, void const* data, std::uint64_t bytes)
+    {
+        end& mine = ends_.at(me);
+        EXPECT_TRUE(r.is_done);
+        if (mine.knows_dead.count(to) != 0)
+            throw towline::peer_error("dead", static_cast<int>(to));
+        ++messages;
+        auto m = std::make_shared<message>();
+        m->letter = e;
+        m->from = me;
+        m->size = bytes;
+        if (bytes <= eager_) {
+            m->copy.resize(bytes);
+            if (bytes != 0)
+                std::memcpy(m->copy.data(), data, bytes);
+            channel(me, to).push_back(m);
+            r.ended = {};
+            r.then(r);
+            return;
+        }
+        m->lent = data;
+        m->sender = &r;
+        r.is_done = false;
+        channel(me, to).push_back(m);
+    }
+
+    void receive(request& r, peer me, match::pattern const& p, peer from, match::sink const& to)
+    {
+        end& mine = ends_.at(me);
+        EXPECT_TRUE(r.is_done);
+        r.is_done = false;
+        posted const what{&r, p, from, to};
+        auto const at = std::find_if(mine.unexpected.begin(), mine.unexpected.end(), [&](auto const& m) { return p.matches(m->letter); });
+        if (at != mine.unexpected.end()) {
+            auto const m = *at;
+            mine.unexpected.erase(at);
+            return meet(me, what, m);
+        }
+        if (mine.knows_dead.count(from) != 0)
+            return finish(r, {p.source, p.tag, 0, match::outcome::peer_died, false});
+        mine.receives.push_back(what);
+    }
+
+    /// Something happens. False: nothing can.
+    bool step()
+    {
+        std::vector<std::size_t> busy;
+        for (std::size_t i = 0; i < channels_.size(); ++i) {
+            if (!channels_[i].empty())
+                busy.push_back(i);
+        }
+        std::size_t const choices = busy.size() + landings_.size();
+        if (choices == 0)
+            return false;
+        std::size_t const pick = draw(choices);
+        if (pick >= busy.size()) {
+            auto const at = landings_.begin() + static_cast<std::ptrdiff_t>(pick - busy.size());
+            auto const l = *at;
+            landings_.erase(at);
+            l();
+            return true;
+        }
+        auto const from = static_cast<peer>(busy[pick] / ends_.size());
+        auto const to = static_cast<peer>(busy[pick] % ends_.size());
+        auto const m = channel(from, to).front();
+        channel(from, to).pop_front();
+        arrive(from, to, m);
+        return true;
+    }
+
+    /// What it sent before is on its way still; the news of its death is behind that.
+    void kill(peer who)
+    {
+        ends_[who].is_dead = true;
+        ends_[who].receives.clear();
+        for (peer p = 0; p < ends_.size(); ++p)
+            channel(who, p).push_back(nullptr);
+    }
+    [[nodiscard]] bool is_dead(peer who) const { return ends_[who].is_dead; }
+
+    /// No message and no receive is left.
+    void expect_empty() const
+    {
+        for (auto const& e : ends_) {
+            EXPECT_TRUE(e.unexpected.empty());
+            EXPECT_TRUE(e.receives.empty());
+        }
+    }
+
+    std::size_t messages = 0;
+
+private:
+    struct message {
+        match::envelope letter;
+        peer from = 0;
+        std::uint64_t size = 0;
+        std::vector<std::byte> copy;
+        void const* lent = nullptr;
+        request* sender = nullptr;
+    };
+    struct posted {
+        request* r;
+        match::pattern what;
+        peer from;
+        match::sink to;
+    };
+    struct end {
+        std::list<std::shared_ptr<message>> unexpected;
+        std::list<posted> receives;
+        std::map<peer, bool> knows_dead;
+        bool is_dead = false;
+    };
+    using queue = std::deque<std::shared_ptr<message>>;
+    queue& channel(peer from, peer to) { return channels_[from * ends_.size() + to]; }
+
+    static void finish(request& r, match::status const& s)
+    {
+        r.ended = s;
+        r.is_done = true;
+        r.then(r);
+    }
+    void finish_sender(message const& m, match::outcome how)
+    {
+        if (m.sender != nullptr && !ends_[m.from].is_dead)
+            finish(*m.sender, {0, 0, 0, how, false});
+    }
+
+    void arrive(peer from, peer to, std::shared_ptr<message> const& m)
+    {
+        end& there = ends_[to];
+        if (m == nullptr)
+            return hear_of_death(from, to);
+        if (there.is_dead)
+            return finish_sender(*m, match::outcome::peer_died);
+        auto const at =
+            std::find_if(there.receives.begin(), there.receives.end(), [&](posted const& p) { return p.what.matches(m->letter); });
+        if (at == there.receives.end()) {
+            there.unexpected.push_back(m);
+            return;
+        }
+        posted const p = *at;
+        there.receives.erase(at);
+        meet(to, p, m);
+    }
+
+    void hear_of_death(peer dead, peer to)
+    {
+        end& there = ends_[to];
+        if (there.is_dead)
+            return;
+        there.knows_dead[dead] = true;
+        std::list<posted> over;
+        for (auto i = there.receives.begin(); i != there.receives.end();) {
+            auto const next = std::next(i);
+            if (i->from == dead)
+                over.splice(over.end(), there.receives, i);
+            i = next;
+        }
+        for (auto const& p : over)
+            finish(*p.r, {p.what.source, p.what.tag, 0, match::outcome::peer_died, false});
+    }
+
+    void meet(peer me, posted const& p, std::shared_ptr<message> const& m)
+    {
+        auto const land = [this, me, p, m] {
+            match::status s{m->letter.source, m->letter.tag, m->size, match::outcome::ok, false};
+            if (m->sender != nullptr && ends_[m->from].is_dead) {
+                s.error = match::outcome::peer_died;
+            } else {
+                std::uint64_t const fits = std::min(m->size, p.to.capacity);
+                if (m->size > fits)
+                    s.error = match::outcome::truncated;
+                if (fits != 0)
+                    std::memcpy(p.to.data, m->lent != nullptr ? m->lent : m->copy.data(), fits);
+            }
+            bool const first = draw(2) == 0;
+            if (first)
+                finish_sender(*m, match::outcome::ok);
+            if (!ends_[me].is_dead)
+                finish(*p.r, s);
+            if (!first)
+                finish_sender(*m, match::outcome::ok);
+        };
+        if (m->lent == nullptr || draw(3) == 0)
+            land();
+        else
+            landings_.push_back(land);
+    }
+
+    std::mt19937_64 random_;
+    std::vector<end> ends_;
+    std::vector<queue> channels_;
+    std::deque<std::function<void()>> landings_;
+    std::uint64_t eager_;
+};
+
+inline void matcher::start_send(request& r, peer to, match::envelope const& e, void const* data, std::uint64_t bytes)
+{
+    network_->send(r, me_, to, e, data, bytes);
+}
+inline void matcher::start_receive(request& r, match::pattern const& p, peer from, match::sink const& to)
+{
+    network_->receive(r, me_, p, from, to);
+}
+
+using operation = col::basic_request<matcher, request>;
+
+/// A seed to print when a test fails; TOWLINE_TEST_SEED repeats one.
+inline std::uint64_t base_seed()
+{
+    if (char const* text = std::getenv("TOWLINE_TEST_SEED"))
+        return std::strtoull(text, nullptr, 0);
+    static std::uint64_t const seed = std::random_device{}();
+    return seed;
+}
+
+/// All ranks of one communicator, or of two groups. Ranks are other numbers than peers.
+class world {
+public:
+    explicit world(int size, int remote = 0, std::uint64_t seed = base_seed()) : seed_(seed), net(seed, size + remote)
+    {
+        std::size_t const all = static_cast<std::size_t>(size + remote);
+        peers_.resize(all);
+        std::iota(peers_.begin(), peers_.end(), peer{0});
+        std::mt19937_64 shuffle(seed);
+        std::shuffle(peers_.begin(), peers_.end(), shuffle);
+        col::members const first{size, &peer_of, peers_.data()};
+        col::members const second{remote, &peer_of, peers_.data() + size};
+        for (int i = 0; i < size + remote; ++i) {
+            if (remote == 0)
+                teams.emplace_back(7, i, first);
+            else if (i < size)
+                teams.emplace_back(7, i, first, second);
+            else
+                teams.emplace_back(7, i - size, second, first);
+            matchers_.emplace_back(net, peers_[static_cast<std::size_t>(i)]);
+        }
+    }
+    [[nodiscard]] int size() const { return static_cast<int>(teams.size()); }
+    [[nodiscard]] peer peer_of_member(int i) const { return peers_[static_cast<std::size_t>(i)]; }
+
+    [[nodiscard]] matcher& end(int i) { return matchers_[static_cast<std::size_t>(i)]; }
+
+    /// Ranks start one after another, in any order, while messages are on their way.
+    void start(std::vector<std::unique_ptr<operation>>& operations)
+    {
+        std::vector<int> order(teams.size());
+        std::iota(order.begin(), order.end(), 0);
+        for (std::size_t i = order.size(); i > 1; --i)
+            std::swap(order[i - 1], order[net.draw(i)]);
+        for (int const i : order) {
+            auto const at = static_cast<std::size_t>(i);
+            if (!net.is_dead(peers_[at]))
+                operations[at]->start(matchers_[at], teams[at], teams[at].next_sequence());
+            for (std::uint64_t n = net.draw(4); n != 0; --n)
+                net.step();
+        }
+    }
+    void run_dry()
+    {
+        while (net.step()) {
+        }
+    }
+
+    /// Everybody's part of one operation, from start to end.
+    void run(std::function<void(col::schedule&, col::team&, int member)> const& build)
+    {
+        SCOPED_TRACE("seed " + std::to_string(seed_));
+        auto operations = make(build);
+        start(operations);
+        run_dry();
+        for (auto const& o : operations) {
+            ASSERT_TRUE(o->done()) << "hangs";
+            ASSERT_EQ(o->result(), col::ending::ok);
+        }
+        net.expect_empty();
+    }
+    [[nodiscard]] std::vector<std::unique_ptr<operation>> make(std::function<void(col::schedule&, col::team&, int)> const& build)
+    {
+        std::vector<std::unique_ptr<operation>> operations;
+        for (int i = 0; i < size(); ++i) {
+            operations.push_back(std::make_unique<operation>());
+            build(operations.back()->schedule(), teams[static_cast<std::size_t>(i)], i);
+        }
+        return operations;
+    }
+
+private:
+    static peer peer_of(void const* list, int rank) { return static_cast<peer const*>(list)[rank]; }
+    std::uint64_t seed_;
+    std::vector<peer> peers_;
+    std::deque<matcher> matchers_;
+
+public:
+    network net;
+    std::deque<col::team> teams;
+};
+
+// Bytes that tell where they are from.
+using bytes = std::vector<std::byte>;
+inline std::byte pattern(std::uint64_t a, std::uint64_t b, std::uint64_t i)
+{
+    return static_cast<std::byte>(((a * 0x9e3779b97f4a7c15) ^ (b * 0xbf58476d1ce4e5b9) ^ (i * 0x94d049bb133111eb)) >> 37);
+}
+inline bytes filled(std::size_t n, std::uint64_t a, std::uint64_t b = 0)
+{
+    bytes r(n);
+    for (std::size_t i = 0; i < n; ++i)
+        r[i] = pattern(a, b, i);
+    return r;
+}
+inline void append(bytes& to, bytes const& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+/// A buffer whose surroundings must stay as they are.
+class guarded {
+public:
+    guarded() = default;
+    explicit guarded(std::size_t n) : size_(n), all_(n + 2 * edge, std::byte{0x5a}) {}
+    explicit guarded(bytes const& content) : guarded(content.size())
+    {
+        if (!content.empty())
+            std::memcpy(data(), content.data(), content.size());
+    }
+    [[nodiscard]] std::byte* data() { return all_.data() + edge; }
+    [[nodiscard]] bytes content() const
+    {
+        auto const first = all_.begin() + edge;
+        return bytes(first, first + static_cast<std::ptrdiff_t>(size_));
+    }
+    [[nodiscard]] bool intact() const
+    {
+        auto const is_fill = [](std::byte b) { return b == std::byte{0x5a}; };
+        return std::all_of(all_.begin(), all_.begin() + edge, is_fill) && std::all_of(all_.end() - edge, all_.end(), is_fill);
+    }
+
+private:
+    static constexpr std::ptrdiff_t edge = 32;
+    std::size_t size_ = 0;
+    bytes all_ = bytes(2 * edge, std::byte{0x5a});
+};
+
+/// One rank's buffers and what they should hold in the end.
+struct part {
+    guarded send;
+    guarded receive;
+    bytes send_after;
+    bytes receive_after;
+};
+
+inline void expect_parts(std::vector<part> const& parts, std::string const& what)
+{
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        ASSERT_EQ(parts[i].receive.content(), parts[i].receive_after) << what << ", result of member " << i;
+        ASSERT_EQ(parts[i].send.content(), parts[i].send_after) << what << ", send buffer of member " << i;
+        ASSERT_TRUE(parts[i].receive.intact() && parts[i].send.intact()) << what << ", around the buffers of member " << i;
+    }
+}
+
+inline constexpr int most_ranks = 17;
+
+} // namespace simulated
