@@ -100,7 +100,7 @@ void alltoall_pairwise(schedule&, position, void const* send, layout_of_blocks c
 /// Binomial tree [T]. If not commutative, the tree ends at rank 0, which sends the result to the root. `send` may be in place at the root,
 /// `receive` is looked at there only.
 void reduce_binomial(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
-/// Pairwise reduce-scatter, then everybody's part to the root (as [R]); commutative. In place as above.
+/// Pairwise reduce-scatter, then everybody's part to the root (as [R]); commutative; for p elements or more. In place as above.
 void reduce_scatter_gather(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
 
 /// Recursive doubling [T]; what exceeds a power of two is folded in between neighbours first, so that the order is kept.

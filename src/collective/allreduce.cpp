@@ -77,8 +77,8 @@ void allreduce_rabenseifner(schedule& s, position here, void const* send, void* 
         int const theirs_behind = upper ? middle : behind;
         first = upper ? middle : first;
         behind = upper ? behind : middle;
-        s.receive_any(partner, in, size(first, behind));
-        s.send_any(partner, at(all, theirs), size(theirs, theirs_behind));
+        s.receive(partner, in, size(first, behind));
+        s.send(partner, at(all, theirs), size(theirs, theirs_behind));
         s.wait();
         s.combine(r, in, at(all, first), element(behind) - element(first));
     }
@@ -86,8 +86,8 @@ void allreduce_rabenseifner(schedule& s, position here, void const* send, void* 
         int const mine = fold.number & -distance;
         int const theirs = mine ^ distance;
         int const partner = fold.rank_of(fold.number ^ distance);
-        s.receive_any(partner, at(all, theirs), size(theirs, theirs + distance));
-        s.send_any(partner, at(all, mine), size(mine, mine + distance));
+        s.receive(partner, at(all, theirs), size(theirs, theirs + distance));
+        s.send(partner, at(all, mine), size(mine, mine + distance));
         s.wait();
     }
     if (fold.takes) {

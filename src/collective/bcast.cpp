@@ -39,14 +39,14 @@ void bcast_scatter_ring(schedule& s, position here, void* data, std::uint64_t by
     };
     if (!tree.is_root()) {
         auto const mine = part(tree.turned, tree.turned + tree.subtree);
-        s.receive_any(tree.parent(), mine.at, mine.size);
+        s.receive(tree.parent(), mine.at, mine.size);
         s.wait();
     }
     for (int bit = tree.span / 2; bit > 0; bit /= 2) {
         if (!tree.has_child(bit))
             continue;
         auto const theirs = part(tree.turned + bit, tree.turned + bit + tree.below(bit));
-        s.send_any(tree.child(bit), theirs.at, theirs.size);
+        s.send(tree.child(bit), theirs.at, theirs.size);
     }
     s.wait();
     position const ring{tree.turned, here.size};
@@ -55,8 +55,8 @@ void bcast_scatter_ring(schedule& s, position here, void* data, std::uint64_t by
         int const in = ring.around(-i - 1);
         auto const incoming = part(in, in + 1);
         auto const outgoing = part(out, out + 1);
-        s.receive_any(tree.rank_of(ring.around(-1)), incoming.at, incoming.size);
-        s.send_any(tree.rank_of(ring.around(1)), outgoing.at, outgoing.size);
+        s.receive(tree.rank_of(ring.around(-1)), incoming.at, incoming.size);
+        s.send(tree.rank_of(ring.around(1)), outgoing.at, outgoing.size);
         s.wait();
     }
 }

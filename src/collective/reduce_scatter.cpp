@@ -79,7 +79,7 @@ void reduce_scatter_halving(schedule& s, position here, void const* send, void* 
     if (fold.gives) {
         s.send(here.rank + 1, own, count * r.element);
         s.wait();
-        s.receive_any(here.rank + 1, receive, mine);
+        s.receive(here.rank + 1, receive, mine);
         s.wait();
         return;
     }
@@ -102,13 +102,13 @@ void reduce_scatter_halving(schedule& s, position here, void const* send, void* 
         int const theirs_behind = upper ? middle : behind;
         first = upper ? middle : first;
         behind = upper ? behind : middle;
-        s.receive_any(partner, in, (element(behind) - element(first)) * r.element);
-        s.send_any(partner, sum + element(theirs) * r.element, (element(theirs_behind) - element(theirs)) * r.element);
+        s.receive(partner, in, (element(behind) - element(first)) * r.element);
+        s.send(partner, sum + element(theirs) * r.element, (element(theirs_behind) - element(theirs)) * r.element);
         s.wait();
         s.combine(r, in, sum + element(first) * r.element, element(behind) - element(first));
     }
     if (fold.takes)
-        s.send_any(here.rank - 1, all.at(sum, here.rank - 1), all.size(here.rank - 1));
+        s.send(here.rank - 1, all.at(sum, here.rank - 1), all.size(here.rank - 1));
     s.copy(receive, all.at(sum, here.rank), mine);
     s.wait();
 }

@@ -4,7 +4,7 @@
 //
 // Messages begin in the order of the steps and go on by themselves; `wait` is a step that ends when all messages begun so far have ended.
 // Copies and combinations happen at their place. Between two ranks, messages are received in the order in which they are sent; a message
-// has exactly the size that its receiver expects (there is none of 0 bytes where neither side says so).
+// has exactly the size that its receiver expects, or the operation fails (ending.hpp).
 //
 // Pure: knows ranks, not peers; buffers are only looked at when it runs. One thread builds; a schedule may run again when it has ended.
 
@@ -73,7 +73,8 @@ public:
     /// to = from op to.
     void combine(reduction const&, void const* from, void* to, std::uint64_t count);
 
-    /// As send and receive, and nothing for 0 bytes: for where both sides know the size.
+    /// As send and receive, and nothing for 0 bytes: where sizes are the user's, block by block. Elsewhere messages may be empty, so that which
+    /// ones there are does not depend on sizes, and ranks that disagree about those find each other.
     void send_any(int to, void const* data, std::uint64_t bytes, side where = side::local)
     {
         if (bytes != 0)

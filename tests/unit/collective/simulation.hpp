@@ -18,6 +18,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -134,6 +135,8 @@ public:
     {
         ends_[who].is_dead = true;
         ends_[who].receives.clear();
+        for (auto const& m : std::exchange(ends_[who].unexpected, {}))
+            finish_sender(*m, match::outcome::peer_died);
         for (peer p = 0; p < ends_.size(); ++p)
             channel(who, p).push_back(nullptr);
     }
