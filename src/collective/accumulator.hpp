@@ -9,21 +9,21 @@ namespace towline::collective {
 class accumulator {
 public:
     /// `own` is the first operand; `home`, if not null, is where the result is to come: free to be written, and perhaps `own` itself.
-    accumulator(schedule& s, reduction const& r, std::uint64_t count, void const* own, void* home)
-        : schedule_(s), reduction_(r), count_(count), value_(static_cast<std::byte const*>(own)),
+    accumulator(schedule& s, combination const& r, std::uint64_t count, void const* own, void* home)
+        : schedule_(s), combination_(r), count_(count), value_(static_cast<std::byte const*>(own)),
           buffers_{static_cast<std::byte*>(home), nullptr}, mutable_(own == home)
     {
     }
 
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return count_ * reduction_.element; }
+    [[nodiscard]] std::uint64_t bytes() const noexcept { return count_ * combination_.element; }
     [[nodiscard]] std::byte const* value() const noexcept { return value_; }
     /// Where the next operand may be received. Not the value.
     [[nodiscard]] std::byte* landing() { return landed_ = spare(nullptr); }
     /// value = value op what landed.
     void take_right()
     {
-        if (reduction_.commutative && mutable_)
-            return schedule_.combine(reduction_, landed_, const_cast<std::byte*>(value_), count_);
+        if (combination_.commutative && mutable_)
+            return schedule_.combine(combination_, landed_, const_cast<std::byte*>(value_), count_);
         ahead_of_landed();
     }
     /// value = what landed op value. Strictly: also if commutative, so that both sides of an exchange get the same bits.
@@ -35,7 +35,7 @@ public:
             value_ = copy;
             mutable_ = true;
         }
-        schedule_.combine(reduction_, landed_, const_cast<std::byte*>(value_), count_);
+        schedule_.combine(combination_, landed_, const_cast<std::byte*>(value_), count_);
     }
     /// As take_right, and never the other way round.
     void take_right_strictly() { ahead_of_landed(); }
@@ -45,7 +45,7 @@ public:
 private:
     void ahead_of_landed()
     {
-        schedule_.combine(reduction_, value_, landed_, count_);
+        schedule_.combine(combination_, value_, landed_, count_);
         value_ = landed_;
         mutable_ = true;
     }
@@ -61,7 +61,7 @@ private:
     }
 
     schedule& schedule_;
-    reduction const& reduction_;
+    combination const& combination_;
     std::uint64_t count_;
     std::byte const* value_;
     std::byte* buffers_[2];

@@ -99,29 +99,29 @@ void alltoall_pairwise(schedule&, position, void const* send, layout_of_blocks c
 
 /// Binomial tree [T]. If not commutative, the tree ends at rank 0, which sends the result to the root. `send` may be in place at the root,
 /// `receive` is looked at there only.
-void reduce_binomial(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
+void reduce_binomial(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&, int root);
 /// Pairwise reduce-scatter, then everybody's part to the root (as [R]); commutative; for p elements or more. In place as above.
-void reduce_scatter_gather(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
+void reduce_scatter_gather(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&, int root);
 
 /// Recursive doubling [T]; what exceeds a power of two is folded in between neighbours first, so that the order is kept.
-void allreduce_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&);
+void allreduce_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
 /// Reduce-scatter by recursive halving, allgather by recursive doubling [R]; commutative.
-void allreduce_rabenseifner(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&);
+void allreduce_rabenseifner(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
 
 // Reduce-scatter: all blocks of `send` lie as `blocks` says, in elements; this rank's block of the result to `receive`. In place:
 // all blocks are in `receive`, and the result comes to its begin.
 
 /// Everybody sends every block straight to its owner, who combines in the order of ranks; for any operation.
-void reduce_scatter_direct(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, reduction const&);
+void reduce_scatter_direct(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 /// Pairwise, combining as it comes [T]; commutative, needs little memory.
-void reduce_scatter_pairwise(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, reduction const&);
+void reduce_scatter_pairwise(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 /// Recursive halving with the fold of allreduce_doubling [T]; commutative, blocks next to each other.
-void reduce_scatter_halving(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, reduction const&);
+void reduce_scatter_halving(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 
 // Prefix reductions [S] by recursive doubling; the order is kept. `send` may be in place. exscan leaves `receive` of rank 0 alone.
 
-void scan_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&);
-void exscan_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, reduction const&);
+void scan_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
+void exscan_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
 
 } // namespace algorithms
 } // namespace towline::collective

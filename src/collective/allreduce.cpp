@@ -4,7 +4,7 @@
 
 namespace towline::collective::algorithms {
 
-void allreduce_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void allreduce_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     if (count == 0)
         return;
@@ -38,7 +38,7 @@ void allreduce_doubling(schedule& s, position here, void const* send, void* rece
     s.wait();
 }
 
-void allreduce_rabenseifner(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void allreduce_rabenseifner(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     if (count == 0)
         return;

@@ -4,7 +4,7 @@ namespace towline::collective::between {
 namespace {
 
 /// The first ranks exchange what their groups have reduced. What came from the other group, on rank 0.
-std::byte* exchange_reduced(schedule& s, team const& t, void const* send, std::uint64_t count, reduction const& r)
+std::byte* exchange_reduced(schedule& s, team const& t, void const* send, std::uint64_t count, combination const& r)
 {
     std::uint64_t const bytes = count * r.element;
     bool const first = t.rank() == 0;
@@ -92,7 +92,7 @@ void alltoall(schedule& s, team const& t, void const* send, layout_of_blocks con
     s.wait();
 }
 
-void reduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r, int root)
+void reduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
 {
     if (root == root_is_beside)
         return;
@@ -108,7 +108,7 @@ void reduce(schedule& s, team const& t, void const* send, void* receive, std::ui
     s.wait();
 }
 
-void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     std::byte* const other = exchange_reduced(s, t, send, count, r);
     if (t.rank() == 0)
@@ -116,7 +116,7 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
     algorithms::bcast_binomial(s, t.here(), receive, count * r.element, 0);
 }
 
-void reduce_scatter(schedule& s, team const& t, void const* send, void* receive, layout_of_blocks const& blocks, reduction const& r)
+void reduce_scatter(schedule& s, team const& t, void const* send, void* receive, layout_of_blocks const& blocks, combination const& r)
 {
     std::uint64_t const count = blocks.offset(t.size() - 1) + blocks.size(t.size() - 1);
     std::byte* const other = exchange_reduced(s, t, send, count, r);

@@ -12,9 +12,9 @@ void gather(schedule&, team const&, void const* send, std::uint64_t bytes, void*
 void scatter(schedule&, team const&, void const* send, layout_of_blocks const& blocks, void* receive, std::uint64_t bytes, int root);
 void allgather(schedule&, team const&, void const* send, std::uint64_t bytes, void* receive, layout_of_blocks const& blocks);
 void alltoall(schedule&, team const&, void const* send, layout_of_blocks const& sending, void* receive, layout_of_blocks const& receiving);
-void reduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
-void allreduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&);
+void reduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&, int root);
+void allreduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 /// `blocks` in elements, next to each other.
-void reduce_scatter(schedule&, team const&, void const* send, void* receive, layout_of_blocks const& blocks, reduction const&);
+void reduce_scatter(schedule&, team const&, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 
 } // namespace towline::collective::between

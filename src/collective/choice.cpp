@@ -12,39 +12,39 @@ constexpr std::uint64_t KiB = 1024;
 
 // Thresholds as in [T] (algorithms.hpp), until they are measured here.
 constexpr std::array table{
-    rule{operation::barrier, algorithm::dissemination},
+    rule{routine::barrier, algorithm::dissemination},
 
-    rule{operation::bcast, algorithm::binomial, 64 * KiB},
-    rule{operation::bcast, algorithm::binomial, any, 1, 4},
-    rule{operation::bcast, algorithm::scatter_ring},
+    rule{routine::bcast, algorithm::binomial, 64 * KiB},
+    rule{routine::bcast, algorithm::binomial, any, 1, 4},
+    rule{routine::bcast, algorithm::scatter_ring},
 
-    rule{operation::gather, algorithm::binomial, 8 * KiB, 4},
-    rule{operation::gather, algorithm::linear},
-    rule{operation::scatter, algorithm::binomial, 8 * KiB, 4},
-    rule{operation::scatter, algorithm::linear},
+    rule{routine::gather, algorithm::binomial, 8 * KiB, 4},
+    rule{routine::gather, algorithm::linear},
+    rule{routine::scatter, algorithm::binomial, 8 * KiB, 4},
+    rule{routine::scatter, algorithm::linear},
 
-    rule{operation::allgather, algorithm::doubling, 32 * KiB, 1, many, false, true},
-    rule{operation::allgather, algorithm::bruck, 8 * KiB},
-    rule{operation::allgather, algorithm::ring},
-    rule{operation::allgatherv, algorithm::bruck, 32 * KiB},
-    rule{operation::allgatherv, algorithm::ring},
+    rule{routine::allgather, algorithm::doubling, 32 * KiB, 1, many, false, true},
+    rule{routine::allgather, algorithm::bruck, 8 * KiB},
+    rule{routine::allgather, algorithm::ring},
+    rule{routine::allgatherv, algorithm::bruck, 32 * KiB},
+    rule{routine::allgatherv, algorithm::ring},
 
-    rule{operation::alltoall, algorithm::bruck, 256, 8},
-    rule{operation::alltoall, algorithm::pairwise_windows, 32 * KiB},
-    rule{operation::alltoall, algorithm::pairwise},
-    rule{operation::alltoallv, algorithm::pairwise_windows},
+    rule{routine::alltoall, algorithm::bruck, 256, 8},
+    rule{routine::alltoall, algorithm::pairwise_windows, 32 * KiB},
+    rule{routine::alltoall, algorithm::pairwise},
+    rule{routine::alltoallv, algorithm::pairwise_windows},
 
-    rule{operation::reduce, algorithm::binomial, 64 * KiB},
-    rule{operation::reduce, algorithm::scatter_gather, any, 3, many, true, false, 1},
-    rule{operation::reduce, algorithm::binomial},
+    rule{routine::reduce, algorithm::binomial, 64 * KiB},
+    rule{routine::reduce, algorithm::scatter_gather, any, 3, many, true, false, 1},
+    rule{routine::reduce, algorithm::binomial},
 
-    rule{operation::allreduce, algorithm::doubling, 8 * KiB},
-    rule{operation::allreduce, algorithm::rabenseifner, any, 3, many, true, false, 1},
-    rule{operation::allreduce, algorithm::doubling},
+    rule{routine::allreduce, algorithm::doubling, 8 * KiB},
+    rule{routine::allreduce, algorithm::rabenseifner, any, 3, many, true, false, 1},
+    rule{routine::allreduce, algorithm::doubling},
 
-    rule{operation::reduce_scatter, algorithm::halving, 64 * KiB, 3, many, true},
-    rule{operation::reduce_scatter, algorithm::pairwise, any, 1, many, true},
-    rule{operation::reduce_scatter, algorithm::direct},
+    rule{routine::reduce_scatter, algorithm::halving, 64 * KiB, 3, many, true},
+    rule{routine::reduce_scatter, algorithm::pairwise, any, 1, many, true},
+    rule{routine::reduce_scatter, algorithm::direct},
 };
 
 bool fits(rule const& r, case_of_use const& c) noexcept

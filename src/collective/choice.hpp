@@ -7,7 +7,7 @@
 
 namespace towline::collective {
 
-enum class operation : std::uint8_t { barrier, bcast, gather, scatter, allgather, allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter };
+enum class routine : std::uint8_t { barrier, bcast, gather, scatter, allgather, allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter };
 
 enum class algorithm : std::uint8_t {
     dissemination,
@@ -28,7 +28,7 @@ enum class algorithm : std::uint8_t {
 
 /// Of the rules of an operation the first that fits counts; the last of each fits everything.
 struct rule {
-    operation what;
+    routine what;
     algorithm use;
     /// The operation's size, below this. What is counted: bcast, reduce, allreduce: the whole vector; gather, scatter, allgather, alltoall:
     /// one rank's block; allgatherv, reduce_scatter: all blocks together; else 0.
@@ -41,7 +41,7 @@ struct rule {
 };
 
 struct case_of_use {
-    operation what;
+    routine what;
     std::uint64_t bytes = 0;
     int ranks = 1;
     bool commutative = true;

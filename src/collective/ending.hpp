@@ -35,7 +35,7 @@ inline constexpr std::size_t most = 61 + 64;
 
 [[nodiscard]] std::span<std::byte const> bytes(ending why, std::uint64_t expected) noexcept;
 
-/// What a message means that was not as long as expected. Of what came, `seen` is what is there.
+/// What a message means that was not as long as expected. Of what came, `seen` is what its receiver had room for.
 [[nodiscard]] ending read(std::span<std::byte const> seen, std::uint64_t came, std::uint64_t expected) noexcept;
 
 } // namespace word_of_failure

@@ -36,12 +36,12 @@ void check_lists(sizes counts, sizes offsets, int ranks, char const* what)
         throw usage_error(fmt::format("{}: {} counts and {} offsets for {} ranks", what, counts.size(), offsets.size(), ranks));
 }
 
-[[nodiscard]] algorithm for_data(operation what, std::uint64_t bytes, team const& t)
+[[nodiscard]] algorithm for_data(routine what, std::uint64_t bytes, team const& t)
 {
     return choose({.what = what, .bytes = bytes, .ranks = t.size()});
 }
 
-[[nodiscard]] algorithm for_reduction(operation what, std::uint64_t count, reduction const& r, team const& t)
+[[nodiscard]] algorithm for_reduction(routine what, std::uint64_t count, combination const& r, team const& t)
 {
     return choose({.what = what, .bytes = count * r.element, .ranks = t.size(), .commutative = r.commutative, .elements = count});
 }
@@ -54,7 +54,7 @@ void barrier(schedule& s, team const& t)
 {
     if (t.is_inter())
         return between::barrier(s, t);
-    if (for_data(operation::barrier, 0, t) == algorithm::tree)
+    if (for_data(routine::barrier, 0, t) == algorithm::tree)
         return algorithms::barrier_tree(s, t.here());
     algorithms::barrier_dissemination(s, t.here());
 }
@@ -64,7 +64,7 @@ void bcast(schedule& s, team const& t, void* data, std::uint64_t bytes, int root
     check_root(t, root, "bcast");
     if (t.is_inter())
         return between::bcast(s, t, data, bytes, root);
-    if (for_data(operation::bcast, bytes, t) == algorithm::scatter_ring)
+    if (for_data(routine::bcast, bytes, t) == algorithm::scatter_ring)
         return algorithms::bcast_scatter_ring(s, t.here(), data, bytes, root);
     algorithms::bcast_binomial(s, t.here(), data, bytes, root);
 }
@@ -75,7 +75,7 @@ void gather(schedule& s, team const& t, void const* send, void* receive, std::ui
     layout_of_blocks const blocks(bytes);
     if (t.is_inter())
         return between::gather(s, t, send, bytes, receive, blocks, root);
-    if (for_data(operation::gather, bytes, t) == algorithm::binomial)
+    if (for_data(routine::gather, bytes, t) == algorithm::binomial)
         return algorithms::gather_binomial(s, t.here(), send, bytes, receive, root);
     algorithms::gather_linear(s, t.here(), send, bytes, receive, blocks, root);
 }
@@ -86,7 +86,7 @@ void scatter(schedule& s, team const& t, void const* send, void* receive, std::u
     layout_of_blocks const blocks(bytes);
     if (t.is_inter())
         return between::scatter(s, t, send, blocks, receive, bytes, root);
-    if (for_data(operation::scatter, bytes, t) == algorithm::binomial)
+    if (for_data(routine::scatter, bytes, t) == algorithm::binomial)
         return algorithms::scatter_binomial(s, t.here(), send, receive, bytes, root);
     algorithms::scatter_linear(s, t.here(), send, blocks, receive, bytes, root);
 }
@@ -122,7 +122,7 @@ void allgather(schedule& s, team const& t, void const* send, std::uint64_t bytes
     layout_of_blocks const blocks(receive_bytes);
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
-    switch (for_data(operation::allgather, receive_bytes, t)) {
+    switch (for_data(routine::allgather, receive_bytes, t)) {
     case algorithm::doubling:
         return algorithms::allgather_doubling(s, t.here(), send, receive, receive_bytes);
     case algorithm::bruck:
@@ -139,7 +139,7 @@ void allgatherv(schedule& s, team const& t, void const* send, std::uint64_t byte
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
     std::uint64_t const total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-    if (for_data(operation::allgatherv, total, t) == algorithm::bruck)
+    if (for_data(routine::allgatherv, total, t) == algorithm::bruck)
         return algorithms::allgather_bruck(s, t.here(), send, receive, blocks);
     algorithms::allgather_ring(s, t.here(), send, receive, blocks);
 }
@@ -150,7 +150,7 @@ void alltoall(schedule& s, team const& t, void const* send, std::uint64_t bytes,
     layout_of_blocks const receiving(receive_bytes);
     if (t.is_inter())
         return between::alltoall(s, t, send, sending, receive, receiving);
-    auto const use = for_data(operation::alltoall, receive_bytes, t);
+    auto const use = for_data(routine::alltoall, receive_bytes, t);
     if (use == algorithm::bruck)
         return algorithms::alltoall_bruck(s, t.here(), send, receive, receive_bytes);
     algorithms::alltoall_pairwise(s, t.here(), send, sending, receive, receiving, use == algorithm::pairwise ? 1 : window);
@@ -165,26 +165,26 @@ void alltoallv(schedule& s, team const& t, void const* send, sizes send_counts, 
     check_lists(counts, offsets, ranks, "alltoallv");
     if (t.is_inter())
         return between::alltoall(s, t, send, {send_counts, send_offsets}, receive, {counts, offsets});
-    auto const use = for_data(operation::alltoallv, 0, t);
+    auto const use = for_data(routine::alltoallv, 0, t);
     algorithms::alltoall_pairwise(s, t.here(), send, {send_counts, send_offsets}, receive, {counts, offsets},
                                   use == algorithm::pairwise ? 1 : window);
 }
 
-void reduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r, int root)
+void reduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
 {
     check_root(t, root, "reduce");
     if (t.is_inter())
         return between::reduce(s, t, send, receive, count, r, root);
-    if (for_reduction(operation::reduce, count, r, t) == algorithm::scatter_gather)
+    if (for_reduction(routine::reduce, count, r, t) == algorithm::scatter_gather)
         return algorithms::reduce_scatter_gather(s, t.here(), send, receive, count, r, root);
     algorithms::reduce_binomial(s, t.here(), send, receive, count, r, root);
 }
 
-void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     if (t.is_inter())
         return between::allreduce(s, t, send, receive, count, r);
-    if (for_reduction(operation::allreduce, count, r, t) == algorithm::rabenseifner)
+    if (for_reduction(routine::allreduce, count, r, t) == algorithm::rabenseifner)
         return algorithms::allreduce_rabenseifner(s, t.here(), send, receive, count, r);
     algorithms::allreduce_doubling(s, t.here(), send, receive, count, r);
 }
@@ -192,11 +192,11 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
 namespace {
 
 void reduce_scatter_blocks(schedule& s, team const& t, void const* send, void* receive, layout_of_blocks const& blocks,
-                           std::uint64_t total, reduction const& r)
+                           std::uint64_t total, combination const& r)
 {
     if (t.is_inter())
         return between::reduce_scatter(s, t, send, receive, blocks, r);
-    switch (for_reduction(operation::reduce_scatter, total, r, t)) {
+    switch (for_reduction(routine::reduce_scatter, total, r, t)) {
     case algorithm::halving:
         return algorithms::reduce_scatter_halving(s, t.here(), send, receive, blocks, r);
     case algorithm::pairwise:
@@ -208,12 +208,12 @@ void reduce_scatter_blocks(schedule& s, team const& t, void const* send, void* r
 
 } // namespace
 
-void reduce_scatter_block(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void reduce_scatter_block(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     reduce_scatter_blocks(s, t, send, receive, layout_of_blocks(count), count * static_cast<std::uint64_t>(t.size()), r);
 }
 
-void reduce_scatter(schedule& s, team const& t, void const* send, void* receive, sizes counts, reduction const& r)
+void reduce_scatter(schedule& s, team const& t, void const* send, void* receive, sizes counts, combination const& r)
 {
     check_lists(counts, counts, t.size(), "reduce_scatter");
     std::vector<std::uint64_t> offsets;
@@ -225,13 +225,13 @@ void reduce_scatter(schedule& s, team const& t, void const* send, void* receive,
     reduce_scatter_blocks(s, t, send, receive, {counts, offsets}, total, r);
 }
 
-void scan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void scan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     only_intra(t, "scan");
     algorithms::scan_doubling(s, t.here(), send, receive, count, r);
 }
 
-void exscan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void exscan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     only_intra(t, "exscan");
     algorithms::exscan_doubling(s, t.here(), send, receive, count, r);

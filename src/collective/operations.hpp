@@ -42,14 +42,14 @@ void alltoall(schedule&, team const&, void const* send, std::uint64_t bytes, voi
 void alltoallv(schedule&, team const&, void const* send, sizes send_counts, sizes send_offsets, void* receive, sizes counts, sizes offsets);
 
 /// `count` in elements.
-void reduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&, int root);
-void allreduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&);
+void reduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&, int root);
+void allreduce(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 /// `count` in elements per rank (of the local group).
-void reduce_scatter_block(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&);
+void reduce_scatter_block(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 /// `counts` in elements, of the ranks of the local group; `send` has their sum (the same in both groups).
-void reduce_scatter(schedule&, team const&, void const* send, void* receive, sizes counts, reduction const&);
-void scan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&);
-void exscan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, reduction const&);
+void reduce_scatter(schedule&, team const&, void const* send, void* receive, sizes counts, combination const&);
+void scan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
+void exscan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 
 /// Neighbours: ranks from which this one receives, and to which it sends; negative ones are nobody, their blocks stay as they are. Where the
 /// same two ranks are neighbours more than once, the n-th message meets the n-th receive. `receive_order` (empty: as listed) says in which

@@ -18,7 +18,7 @@ struct in_bytes {
 
 } // namespace
 
-void reduce_scatter_direct(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks, reduction const& r)
+void reduce_scatter_direct(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks, combination const& r)
 {
     in_bytes const all{blocks, r.element};
     void const* const own = send == in_place ? receive : send;
@@ -39,7 +39,7 @@ void reduce_scatter_direct(schedule& s, position here, void const* send, void* r
 }
 
 void reduce_scatter_pairwise(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks,
-                             reduction const& r)
+                             combination const& r)
 {
     in_bytes const all{blocks, r.element};
     bool const over = send == in_place;
@@ -64,7 +64,7 @@ void reduce_scatter_pairwise(schedule& s, position here, void const* send, void*
 }
 
 void reduce_scatter_halving(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks,
-                            reduction const& r)
+                            combination const& r)
 {
     folded const fold(here);
     in_bytes const all{blocks, r.element};

@@ -4,7 +4,7 @@
 
 namespace towline::collective::algorithms {
 
-void reduce_binomial(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r, int root)
+void reduce_binomial(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
 {
     if (count == 0)
         return;
@@ -32,7 +32,7 @@ void reduce_binomial(schedule& s, position here, void const* send, void* receive
     }
 }
 
-void reduce_scatter_gather(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r, int root)
+void reduce_scatter_gather(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
 {
     if (count == 0)
         return;

@@ -11,6 +11,7 @@
 
 #include <towline/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -104,7 +105,7 @@ private:
         else if (s.error == matching::outcome::lost)
             self.fail(ending::lost);
         else if (t.landing != nullptr && s.bytes != t.expected)
-            self.fail(word_of_failure::read({t.landing, s.error == matching::outcome::truncated ? 0 : s.bytes}, s.bytes, t.expected));
+            self.fail(word_of_failure::read({t.landing, std::min(s.bytes, t.expected)}, s.bytes, t.expected));
         self.one_less();
     }
 

@@ -5,7 +5,7 @@ namespace towline::collective::algorithms {
 namespace {
 
 /// Each rank knows the sum of its aligned block of 1, 2, 4, ... ranks; what comes from a block before it belongs to the result.
-void prefix(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r, bool with_own)
+void prefix(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r, bool with_own)
 {
     if (count == 0)
         return;
@@ -54,12 +54,12 @@ void prefix(schedule& s, position here, void const* send, void* receive, std::ui
 
 } // namespace
 
-void scan_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void scan_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     prefix(s, here, send, receive, count, r, true);
 }
 
-void exscan_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, reduction const& r)
+void exscan_doubling(schedule& s, position here, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     prefix(s, here, send, receive, count, r, false);
 }

@@ -61,7 +61,7 @@ void schedule::copy(void* to, void const* from, std::uint64_t bytes)
         steps_.push_back({step::kind::copy, side::local, 0, from, to, bytes});
 }
 
-void schedule::combine(reduction const& r, void const* from, void* to, std::uint64_t count)
+void schedule::combine(combination const& r, void const* from, void* to, std::uint64_t count)
 {
     if (count == 0)
         return;

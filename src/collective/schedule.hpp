@@ -17,7 +17,7 @@ namespace towline::collective {
 
 /// How elements are combined: inout[i] = in[i] op inout[i], where `in` comes from lower ranks. Must not throw, wait or communicate: runs
 /// on a thread that polls, or inside the call that starts the operation. Buffers are packed elements, aligned as the caller's are, or to 64.
-struct reduction {
+struct combination {
     void (*apply)(void const* in, void* inout, std::uint64_t count, void* context) = nullptr;
     void* context = nullptr;
     std::uint64_t element = 1;  ///< bytes
@@ -71,7 +71,7 @@ public:
     /// Nothing if there is nothing to do. The ranges are disjoint or the same.
     void copy(void* to, void const* from, std::uint64_t bytes);
     /// to = from op to.
-    void combine(reduction const&, void const* from, void* to, std::uint64_t count);
+    void combine(combination const&, void const* from, void* to, std::uint64_t count);
 
     /// As send and receive, and nothing for 0 bytes: where sizes are the user's, block by block. Elsewhere messages may be empty, so that which
     /// ones there are does not depend on sizes, and ranks that disagree about those find each other.
@@ -90,7 +90,7 @@ public:
     [[nodiscard]] std::byte* scratch(std::uint64_t bytes);
 
     [[nodiscard]] std::vector<step> const& steps() const noexcept { return steps_; }
-    [[nodiscard]] reduction const& operation() const noexcept { return operation_; }
+    [[nodiscard]] combination const& operation() const noexcept { return operation_; }
     /// The most messages that are under way at a time.
     [[nodiscard]] std::size_t width() const noexcept { return width_; }
 
@@ -106,7 +106,7 @@ private:
     void count_message() noexcept;
 
     std::vector<step> steps_;
-    reduction operation_;
+    combination operation_;
     std::vector<block> blocks_;
     std::size_t begun_ = 0;
     std::size_t width_ = 0;

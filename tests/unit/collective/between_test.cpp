@@ -18,14 +18,14 @@ void xor_bytes(void const* in, void* inout, std::uint64_t count, void*)
     for (std::uint64_t i = 0; i < count; ++i)
         static_cast<std::byte*>(inout)[i] ^= static_cast<std::byte const*>(in)[i];
 }
-constexpr col::reduction exclusive_or{&xor_bytes, nullptr, 1, true};
+constexpr col::combination exclusive_or{&xor_bytes, nullptr, 1, true};
 /// Keeps the order: the left operand's half and the right one's (as strings of which the ends are kept).
 void keep_ends(void const* in, void* inout, std::uint64_t count, void*)
 {
     for (std::uint64_t i = 0; i < count; ++i)
         static_cast<std::byte*>(inout)[2 * i] = static_cast<std::byte const*>(in)[2 * i];
 }
-constexpr col::reduction ends{&keep_ends, nullptr, 2, false};
+constexpr col::combination ends{&keep_ends, nullptr, 2, false};
 
 bytes of_group(std::size_t n, int first, int behind)
 {

@@ -15,8 +15,8 @@ void add_bytes(void const* in, void* inout, std::uint64_t count, void*)
     for (std::uint64_t i = 0; i < count; ++i)
         static_cast<std::byte*>(inout)[i] ^= static_cast<std::byte const*>(in)[i];
 }
-constexpr col::reduction sum{&add_bytes, nullptr, 1, true};
-constexpr col::reduction in_order{&add_bytes, nullptr, 1, false};
+constexpr col::combination sum{&add_bytes, nullptr, 1, true};
+constexpr col::combination in_order{&add_bytes, nullptr, 1, false};
 
 using builder = std::function<void(col::schedule&, col::team&, std::byte* send, std::byte* receive, std::uint64_t n)>;
 

@@ -45,7 +45,7 @@ void add(void const* in, void* inout, std::uint64_t count, void* calls)
 
 /// An operation of each kind, and a naive reference.
 struct kind {
-    col::reduction r;
+    col::combination r;
     std::size_t calls = 0;
 
     explicit kind(bool commutative)
@@ -288,7 +288,7 @@ TEST(allreduce, gives_all_ranks_the_same_bits_even_if_the_operation_is_sloppy)
     for (bool const big : {false, true}) {
         for (int p = 1; p <= most_ranks; ++p) {
             std::uint64_t const count = 40;
-            col::reduction const r{&add_doubles, nullptr, 8, true};
+            col::combination const r{&add_doubles, nullptr, 8, true};
             std::vector<std::vector<double>> in(static_cast<std::size_t>(p));
             std::vector<std::vector<double>> out(in.size(), std::vector<double>(count));
             for (std::size_t i = 0; i < in.size(); ++i) {

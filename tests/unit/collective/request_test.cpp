@@ -12,7 +12,7 @@ void add_words(void const* in, void* inout, std::uint64_t count, void*)
     for (std::uint64_t i = 0; i < count; ++i)
         static_cast<std::uint32_t*>(inout)[i] += static_cast<std::uint32_t const*>(in)[i];
 }
-constexpr col::reduction sum{&add_words, nullptr, 4, true};
+constexpr col::combination sum{&add_words, nullptr, 4, true};
 
 } // namespace
 
@@ -205,10 +205,10 @@ TEST(schedule, leaves_out_what_does_nothing)
 
 TEST(choice, every_operation_has_a_rule_for_everything)
 {
-    using col::operation;
-    for (auto const what : {operation::barrier, operation::bcast, operation::gather, operation::scatter, operation::allgather,
-                            operation::allgatherv, operation::alltoall, operation::alltoallv, operation::reduce, operation::allreduce,
-                            operation::reduce_scatter}) {
+    using col::routine;
+    for (auto const what : {routine::barrier, routine::bcast, routine::gather, routine::scatter, routine::allgather,
+                            routine::allgatherv, routine::alltoall, routine::alltoallv, routine::reduce, routine::allreduce,
+                            routine::reduce_scatter}) {
         bool last_is_general = false;
         for (auto const& r : col::rules()) {
             if (r.what == what)
@@ -222,16 +222,16 @@ TEST(choice, every_operation_has_a_rule_for_everything)
 TEST(choice, only_algorithms_that_keep_the_order_are_chosen_where_it_counts)
 {
     using col::algorithm;
-    using col::operation;
+    using col::routine;
     for (std::uint64_t bytes = 1; bytes < std::uint64_t{1} << 40; bytes *= 2) {
         for (int p = 1; p < 300; ++p) {
-            EXPECT_EQ(col::choose({operation::reduce, bytes, p, false}), algorithm::binomial);
-            EXPECT_EQ(col::choose({operation::allreduce, bytes, p, false}), algorithm::doubling);
-            EXPECT_EQ(col::choose({operation::reduce_scatter, bytes, p, false}), algorithm::direct);
-            EXPECT_TRUE((p & (p - 1)) == 0 || col::choose({operation::allgather, bytes, p}) != algorithm::doubling);
+            EXPECT_EQ(col::choose({routine::reduce, bytes, p, false}), algorithm::binomial);
+            EXPECT_EQ(col::choose({routine::allreduce, bytes, p, false}), algorithm::doubling);
+            EXPECT_EQ(col::choose({routine::reduce_scatter, bytes, p, false}), algorithm::direct);
+            EXPECT_TRUE((p & (p - 1)) == 0 || col::choose({routine::allgather, bytes, p}) != algorithm::doubling);
         }
     }
-    EXPECT_EQ(col::choose({operation::allreduce, 1 << 20, 8, true, 1 << 17}), algorithm::rabenseifner);
-    EXPECT_EQ(col::choose({operation::allreduce, 1 << 20, 8, true, 7}), algorithm::doubling) << "fewer elements than ranks";
-    EXPECT_EQ(col::choose({operation::allreduce, 64, 8, true, 8}), algorithm::doubling);
+    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8, true, 1 << 17}), algorithm::rabenseifner);
+    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8, true, 7}), algorithm::doubling) << "fewer elements than ranks";
+    EXPECT_EQ(col::choose({routine::allreduce, 64, 8, true, 8}), algorithm::doubling);
 }
