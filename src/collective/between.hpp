@@ -1,5 +1,6 @@
 #pragma once
-// The forms for intercommunicators. Rank 0 of a group speaks for it where it pays; within a group the algorithms of algorithms.hpp are used.
+// The forms for intercommunicators. Rank 0 of a group speaks for it where that pays; within a group the algorithms of algorithms.hpp are
+// used.
 
 #include "collective/operations.hpp"
 

@@ -7,7 +7,19 @@
 
 namespace towline::collective {
 
-enum class routine : std::uint8_t { barrier, bcast, gather, scatter, allgather, allgatherv, alltoall, alltoallv, reduce, allreduce, reduce_scatter };
+enum class routine : std::uint8_t {
+    barrier,
+    bcast,
+    gather,
+    scatter,
+    allgather,
+    allgatherv,
+    alltoall,
+    alltoallv,
+    reduce,
+    allreduce,
+    reduce_scatter,
+};
 
 enum class algorithm : std::uint8_t {
     dissemination,

@@ -6,8 +6,8 @@
 namespace towline::collective::algorithms {
 namespace {
 
-/// The blocks of `count` numbers of the tree from `first` on, as they lie in a buffer in the order of ranks: two pieces where they go around
-/// the end.
+/// The blocks of `count` numbers of the tree from `first` on, as they lie in a buffer in the order of ranks: two pieces where they go
+/// around the end.
 struct pieces {
     std::uint64_t offset;
     std::uint64_t size;

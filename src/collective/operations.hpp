@@ -1,6 +1,6 @@
 #pragma once
-// Collective operations: each fills a cleared schedule with this rank's part, by the algorithm that the table names (choice.hpp). All ranks of
-// the team call the same, with arguments that fit together. Then basic_request::start.
+// Collective operations: each fills a cleared schedule with this rank's part, by the algorithm that the table names (choice.hpp). All
+// ranks of the team call the same, with arguments that fit together. Then basic_request::start.
 //
 // Buffers are contiguous packed bytes, or elements of a reduction; sizes are bytes unless said. Lists are looked at here and not kept;
 // buffers must stay until the operation has ended. `send` may be `in_place` (as MPI_IN_PLACE: the contribution is where the result will
@@ -51,9 +51,9 @@ void reduce_scatter(schedule&, team const&, void const* send, void* receive, siz
 void scan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 void exscan(schedule&, team const&, void const* send, void* receive, std::uint64_t count, combination const&);
 
-/// Neighbours: ranks from which this one receives, and to which it sends; negative ones are nobody, their blocks stay as they are. Where the
-/// same two ranks are neighbours more than once, the n-th message meets the n-th receive. `receive_order` (empty: as listed) says in which
-/// order of the sources' indexes they are posted: in a Cartesian topology, what goes out in a negative direction is received from the
+/// Neighbours: ranks from which this one receives, and to which it sends; negative ones are nobody, their blocks stay as they are. Where
+/// the same two ranks are neighbours more than once, the n-th message meets the n-th receive. `receive_order` (empty: as listed) says in
+/// which order of the sources' indexes they are posted: in a Cartesian topology, what goes out in a negative direction is received from the
 /// positive one, so that the order within each dimension is turned around: 1, 0, 3, 2, ...
 struct neighbourhood {
     std::span<int const> sources;

@@ -18,7 +18,8 @@ struct in_bytes {
 
 } // namespace
 
-void reduce_scatter_direct(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks, combination const& r)
+void reduce_scatter_direct(schedule& s, position here, void const* send, void* receive, layout_of_blocks const& blocks,
+                           combination const& r)
 {
     in_bytes const all{blocks, r.element};
     void const* const own = send == in_place ? receive : send;

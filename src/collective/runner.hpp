@@ -58,8 +58,8 @@ public:
     /// After `done()` only.
     [[nodiscard]] ending result() const noexcept { return ending_.load(std::memory_order_relaxed); }
 
-    /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside `start`. A request with a `then` may be
-    /// used again (also by it) or destroyed only after it was called. Must not wait or throw. Set before the start.
+    /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside `start`. A request with a `then` may
+    /// be used again or destroyed by it or after it was called only. Must not wait or throw. Set before the start.
     void (*then)(basic_request&) = nullptr;
     /// The owner's.
     void* user = nullptr;

@@ -16,7 +16,8 @@
 namespace towline::collective {
 
 /// How elements are combined: inout[i] = in[i] op inout[i], where `in` comes from lower ranks. Must not throw, wait or communicate: runs
-/// on a thread that polls, or inside the call that starts the operation. Buffers are packed elements, aligned as the caller's are, or to 64.
+/// on a thread that polls, or inside the call that starts the operation. Buffers are packed elements in the caller's buffers or in memory
+/// that is aligned to 64, at multiples of the element's size.
 struct combination {
     void (*apply)(void const* in, void* inout, std::uint64_t count, void* context) = nullptr;
     void* context = nullptr;
@@ -73,8 +74,8 @@ public:
     /// to = from op to.
     void combine(combination const&, void const* from, void* to, std::uint64_t count);
 
-    /// As send and receive, and nothing for 0 bytes: where sizes are the user's, block by block. Elsewhere messages may be empty, so that which
-    /// ones there are does not depend on sizes, and ranks that disagree about those find each other.
+    /// As send and receive, and nothing for 0 bytes: where sizes are the user's, block by block. Elsewhere messages may be empty, so that
+    /// which ones there are does not depend on sizes, and ranks that disagree about those find each other.
     void send_any(int to, void const* data, std::uint64_t bytes, side where = side::local)
     {
         if (bytes != 0)
