@@ -119,7 +119,8 @@ struct core {
     }
     void send_waiting(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
     static void check(envelope const&, void const* data, std::uint64_t bytes);
-    [[nodiscard]] sending_slot& open_slot(request&, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match);
+    [[nodiscard]] sending_slot& open_slot(request&, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,
+                                          std::uint64_t& token);
     /// One of its ends has come. Lock held; the request to finish, or null.
     [[nodiscard]] request* end_one(sending_slot&, bool ok) noexcept;
     static void on_sent(void* slot, bool ok);

@@ -47,7 +47,8 @@ void core::send_eager(peer to, envelope const& e, void const* data, std::uint64_
     engine_.send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes});
 }
 
-sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match)
+sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,
+                              std::uint64_t& token)
 {
     guard const g(*this);
     sending_slot* s = free_slot;
@@ -66,6 +67,7 @@ sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uin
     s->failed = false;
     s->bytes = bytes;
     r.behind_ = s;
+    token = s->token();
     return *s;
 }
 
@@ -112,9 +114,9 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
     r.peer_ = to;
     r.result_ = {};
     r.state_.store(request::state::pending, std::memory_order_relaxed);
-    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((fits ? 0 : 1) + (wants_match ? 1 : 0)), wants_match);
     // Another thread may hear of the death, or of the match, before this one goes on: the slot may be another's then.
-    std::uint64_t const token = slot.token();
+    std::uint64_t token = 0;
+    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((fits ? 0 : 1) + (wants_match ? 1 : 0)), wants_match, token);
     try {
         if (fits) {
             wire::synchronous_header const header{e.context, e.source, e.tag, 0, token};
