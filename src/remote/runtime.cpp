@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <new>
 
 namespace towline::remoting {
 namespace {
@@ -68,6 +69,7 @@ runtime::runtime(engine::engine& e, action_table const* actions)
     : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(std::make_unique<peer_info[]>(e.size())),
       reports_(e.size())
 {
+    sent_[engine::shared_shard].store(new std::atomic<std::uint64_t>[e.size()](), std::memory_order_release);
     // A handler of this runtime acts for it, whichever thread polls.
     auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
         ids_[id] = engine_.add_handler([](void* self, engine::engine&, engine::incoming& m) {
@@ -99,11 +101,13 @@ runtime::~runtime()
         delete[] of_shard.load(std::memory_order_relaxed);
 }
 
-std::atomic<std::uint64_t>* runtime::begin_to_count(unsigned shard)
+void runtime::add_first_sent(unsigned shard, int rank, std::uint64_t amount) noexcept
 {
-    auto fresh = std::make_unique<std::atomic<std::uint64_t>[]>(static_cast<std::size_t>(size()));
-    std::atomic<std::uint64_t>* there = nullptr;
-    return sent_[shard].compare_exchange_strong(there, fresh.get(), std::memory_order_acq_rel) ? fresh.release() : there;
+    auto* const fresh = new (std::nothrow) std::atomic<std::uint64_t>[static_cast<std::size_t>(size())]();
+    if (fresh == nullptr)  // counted all the same, with those whom many threads count
+        return engine::add_to_shard(engine::shared_shard, sent_[engine::shared_shard].load(std::memory_order_acquire)[rank], amount);
+    engine::add_to_shard(shard, fresh[rank], amount);
+    sent_[shard].store(fresh, std::memory_order_release);  // a shard has one thread
 }
 
 std::uint64_t runtime::sent_to(int rank) const noexcept

@@ -116,8 +116,8 @@ public:
                     engine::completion sent = {});
     void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
     /// Counts a request on its way to `rank`, for the balance at the end.
-    void count_sent(int rank) { add_sent(rank, 1); }
-    void count_unsent(int rank) { add_sent(rank, ~std::uint64_t{0}); }
+    void count_sent(int rank) noexcept { add_sent(rank, 1); }
+    void count_unsent(int rank) noexcept { add_sent(rank, ~std::uint64_t{0}); }
     void check_rank(int rank) const;
     void check_callable(int rank) const;  ///< version
     [[nodiscard]] std::exception_ptr death(int rank, char const* doing) const;
@@ -153,15 +153,16 @@ private:
         auto& n = peers_[static_cast<std::size_t>(source)].handled;
         n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
-    void add_sent(int rank, std::uint64_t amount)
+    void add_sent(int rank, std::uint64_t amount) noexcept
     {
         unsigned const n = engine::thread_shard();
-        std::atomic<std::uint64_t>* mine = sent_[n].load(std::memory_order_acquire);
-        if (mine == nullptr) [[unlikely]]
-            mine = begin_to_count(n);
-        engine::add_to_shard(n, mine[rank], amount);
+        std::atomic<std::uint64_t>* const mine = sent_[n].load(std::memory_order_acquire);
+        if (mine != nullptr) [[likely]]
+            engine::add_to_shard(n, mine[rank], amount);
+        else
+            add_first_sent(n, rank, amount);
     }
-    std::atomic<std::uint64_t>* begin_to_count(unsigned shard);
+    void add_first_sent(unsigned shard, int rank, std::uint64_t amount) noexcept;
     /// Requests that went to the rank.
     [[nodiscard]] std::uint64_t sent_to(int rank) const noexcept;
     [[nodiscard]] std::uint32_t index_at(action_entry const&, int rank) const;
@@ -180,7 +181,7 @@ private:
     runtime_setup setup_;
     std::array<engine::handler_id, wire::handlers> ids_{};
     std::unique_ptr<peer_info[]> peers_;
-    /// Requests sent, by the shard of the sending thread and by rank; made when the first of a shard sends.
+    /// Requests sent, by the shard of the sending thread and by rank; made when the first of a shard sends, the shared one at once.
     std::array<std::atomic<std::atomic<std::uint64_t>*>, engine::shards> sent_{};
     call_table calls_;
     object_table objects_;
