@@ -1,6 +1,7 @@
 #pragma once
 // Communicators (7.4): groups of processes that talk in a context of their own.
 
+#include "collective/team.hpp"
 #include "matching/envelope.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
@@ -19,14 +20,20 @@
 namespace towline::mpi {
 
 /// What a communicator's messages are for: each use has a context of its own, which no other message enters.
-enum class plane : std::uint32_t { point_to_point, collective, internal };
+enum class plane : std::uint32_t {
+    point_to_point,
+    collective,  ///< the program's collective operations
+    internal,    ///< ours: what ranks agree on while they make communicators
+    ending,      ///< MPI_Finalize
+};
 
 class communicator final : public object {
 public:
     /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has.
     communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number)
         : number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()), handler_(handler),
-          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote))
+          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), team_(team_on(plane::collective)),
+          house_team_(team_on(plane::internal))
     {
     }
 
@@ -42,6 +49,11 @@ public:
     [[nodiscard]] bool is_inter() const noexcept { return static_cast<bool>(remote_); }
     [[nodiscard]] group& local() const noexcept { return *local_; }
     [[nodiscard]] group& remote() const noexcept { return *remote_; }
+
+    /// Its ranks to the program's collective operations.
+    [[nodiscard]] collective::team& team() noexcept { return team_; }
+    /// The same to ours, in plane::internal: nobody who calls MPI in a legal order mixes with them.
+    [[nodiscard]] collective::team& house_team() noexcept { return house_team_; }
 
     [[nodiscard]] handler_slot& handler() noexcept { return handler_; }
     [[nodiscard]] mpi::error_site error_site() const
@@ -70,6 +82,19 @@ public:
     }
 
 private:
+    [[nodiscard]] collective::team team_on(plane p) const noexcept
+    {
+        auto const members_of = [](group const& g) {
+            return collective::members{g.size(),
+                                       [](void const* who, int rank) {
+                                           return static_cast<matching::peer>(static_cast<group const*>(who)->member(rank));
+                                       },
+                                       &g};
+        };
+        return remote_ ? collective::team(context(p), rank_, members_of(*local_), members_of(*remote_))
+                       : collective::team(context(p), rank_, members_of(*local_));
+    }
+
     std::uint32_t const number_;
     int const rank_;
     std::span<process_id const> const peers_;
@@ -79,6 +104,8 @@ private:
     ref<info> const hints_;
     ref<group> const local_;
     ref<group> const remote_;
+    collective::team team_;
+    collective::team house_team_;
     std::atomic<MPI_Comm> handle_{MPI_COMM_NULL};
     mutable std::mutex mutex_;
     std::string name_;
