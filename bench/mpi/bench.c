@@ -1,0 +1,242 @@
+// The program that is measured on every MPI library: one source, and for those of the standard ABI one binary.
+//
+//     bench CONDUCTOR [--threads multiple] [--allocate]     two ranks take turns, as turn.h says
+//     bench --alone CASE SIZE MODE CACHE BATCH BATCHES      one turn without a conductor, for a look or a profiler; prints the samples
+//     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
+//
+// --allocate: buffers from MPI_Alloc_mem. Cases:
+//   latency    MPI_Send and MPI_Recv there and back; a sample is one way
+//   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
+//   posted0, posted256
+//              latency behind so many posted receives that do not match
+//   barrier, bcast, reduce, allreduce, allgather, alltoall
+//              back to back from one root; a batch ends when both ranks are done. size: a block, what a rank sends to another
+//   type_NAME  latency with a derived datatype at both ends; size: bytes of data
+#include "turn.h"
+
+#include <mpi.h>
+
+enum { plain_tag = 1, back_tag = 2, posted_tag = 1000, posted_most = 256 };
+
+static inline void give(struct work *w, int rewritten)
+{
+    char *at = slot_of(w, &w->send);
+    if (rewritten)
+        fill(at, w->size, seed(w->rank, w->given++));
+    MPI_Send(at, (int)w->size, MPI_BYTE, 1 - w->rank, plain_tag, MPI_COMM_WORLD);
+}
+
+static inline void take(struct work *w, int rewritten)
+{
+    char *at = slot_of(w, &w->receive);
+    MPI_Recv(at, (int)w->size, MPI_BYTE, 1 - w->rank, plain_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rewritten)
+        w->wrong |= differs(at, w->size, seed(1 - w->rank, w->taken++));
+}
+
+static inline __attribute__((always_inline)) void round_trips(struct work *w, long times, int rewritten, int cold)
+{
+    for (long i = 0; i < times; ++i) {
+        if (w->rank == 0) {
+            give(w, rewritten);
+            take(w, rewritten);
+        } else {
+            take(w, rewritten);
+            give(w, rewritten);
+        }
+        if (cold)
+            next_slot(w);
+    }
+}
+
+static void latency(struct work *w, long times)
+{
+    if (w->rewritten)
+        round_trips(w, times, 1, w->cold);
+    else if (w->cold)
+        round_trips(w, times, 0, 1);
+    else
+        round_trips(w, times, 0, 0);
+}
+
+static void check_latency(struct work *w, long times)
+{
+    memset(slot_of(w, &w->receive), 0xa5, w->size);
+    round_trips(w, times, 1, 0);
+}
+
+static void word_back(struct work *w, int from)
+{
+    if (w->rank == from)
+        MPI_Send(NULL, 0, MPI_BYTE, 1 - from, back_tag, MPI_COMM_WORLD);
+    else
+        MPI_Recv(NULL, 0, MPI_BYTE, from, back_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// The messages of a window lie beside each other; a slot is a whole window.
+static void windows(struct work *w, long times, int rewritten)
+{
+    MPI_Request requests[window_most];
+    size_t each = (w->size + line_size - 1) / line_size * line_size;
+    char *at = slot_of(w, w->rank == 0 ? &w->send : &w->receive);
+    for (long i = 0; i < times; ++i) {
+        for (int m = 0; m < w->window; ++m) {
+            char *message = at + each * (size_t)m;
+            if (w->rank == 0) {
+                if (rewritten)
+                    fill(message, w->size, seed(0, w->given++));
+                MPI_Isend(message, (int)w->size, MPI_BYTE, 1, plain_tag, MPI_COMM_WORLD, &requests[m]);
+            } else
+                MPI_Irecv(message, (int)w->size, MPI_BYTE, 0, plain_tag, MPI_COMM_WORLD, &requests[m]);
+        }
+        MPI_Waitall(w->window, requests, MPI_STATUSES_IGNORE);
+        if (rewritten && w->rank == 1)
+            for (int m = 0; m < w->window; ++m)
+                w->wrong |= differs(at + each * (size_t)m, w->size, seed(0, w->taken++));
+        word_back(w, 1);
+    }
+}
+
+static void stream(struct work *w, long times) { windows(w, times, w->rewritten); }
+static void check_stream(struct work *w, long times) { windows(w, times, 1); }
+
+// Receives that stand in the queue while latency is measured.
+static MPI_Request posted[posted_most];
+static char posted_bytes[posted_most];
+
+static void post(int count)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < count; ++i)
+        MPI_Irecv(&posted_bytes[i], 1, MPI_BYTE, 1 - rank, posted_tag + i, MPI_COMM_WORLD, &posted[i]);
+}
+
+static void satisfy(int count)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char nothing = 0;
+    for (int i = 0; i < count; ++i)
+        MPI_Send(&nothing, 1, MPI_BYTE, 1 - rank, posted_tag + i, MPI_COMM_WORLD);
+    MPI_Waitall(count, posted, MPI_STATUSES_IGNORE);
+}
+
+#include "bench_collectives.h"
+#include "bench_crowd.h"
+#include "bench_types.h"
+
+struct measured {
+    const char *name;
+    operation *run, *check;
+    double share;   // operations of which a sample is one, in each that is run
+    size_t blocks;  // blocks of `size` bytes in a buffer
+};
+
+static const struct measured measured[] = {
+    {"latency", latency, check_latency, 2, 1},       {"posted0", latency, check_latency, 2, 1},
+    {"posted256", latency, check_latency, 2, 1},     {"barrier", barrier, barrier, 1, 1},
+    {"bcast", bcast, check_bcast, 1, 1},             {"reduce", reduce, check_reduce, 1, 1},
+    {"allreduce", allreduce, check_allreduce, 1, 1}, {"allgather", allgather, check_allgather, 1, 2},
+    {"alltoall", alltoall, check_alltoall, 1, 2},
+};
+
+// Takes the turn that stands in `w`.
+static void answer(struct conductor c, struct work *w)
+{
+    if (strncmp(w->name, "type_", 5) == 0) {
+        struct shape shape;
+        if (!make_shape(&shape, w->name + 5, w->size) || !lay_slots(w, shape.extent)) {
+            refuse(c, "no such datatype, or it is too big");
+            return;
+        }
+        current_shape = &shape;
+        take_turn(c, w, typed, check_typed, 2);
+        MPI_Type_free(&shape.type);
+        return;
+    }
+    if (strcmp(w->name, "stream") == 0) {
+        size_t each = (w->size + line_size - 1) / line_size * line_size, most = w->send.bytes / 2;
+        while (w->window > 4 && each * (size_t)w->window > most)
+            w->window /= 2;
+        if (!lay_slots(w, each * (size_t)w->window)) {
+            refuse(c, "the window is too big");
+            return;
+        }
+        take_turn(c, w, stream, check_stream, w->window);
+        return;
+    }
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i) {
+        const struct measured *m = &measured[i];
+        if (strcmp(w->name, m->name) != 0)
+            continue;
+        if (!lay_slots(w, w->size * m->blocks)) {
+            refuse(c, "the message is too big");
+            return;
+        }
+        int waiting = strcmp(w->name, "posted256") == 0 ? posted_most : 0;
+        post(waiting);
+        take_turn(c, w, m->run, m->check, m->share);
+        satisfy(waiting);
+        return;
+    }
+    refuse(c, "no such case");
+}
+
+// Both buffers, filled: the pages are there, and what is sent untouched is something.
+static void get_buffers(struct work *w, int allocate, size_t bytes)
+{
+    struct area *areas[] = {&w->send, &w->receive};
+    for (int i = 0; i < 2; ++i) {
+        void *at = NULL;
+        if (allocate ? MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &at) != MPI_SUCCESS : posix_memalign(&at, page_size, bytes) != 0)
+            give_up("no memory for buffers");
+        areas[i]->base = at;
+        areas[i]->bytes = bytes;
+        fill(at, bytes, seed(w->rank, 0));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int multiple = 0, allocate = 0, provided, ranks;
+    const size_t megabyte = (size_t)1 << 20, most = 80 * megabyte, alone_most = 32 * megabyte;
+    for (int i = 2; i < argc; ++i) {
+        multiple |= strcmp(argv[i], "multiple") == 0;
+        allocate |= strcmp(argv[i], "--allocate") == 0;
+    }
+    int wanted = multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, wanted, &provided);
+    if (argc < 2 || provided < wanted)
+        give_up(argc < 2 ? "the conductor's socket is needed; it stands at the head of bench/mpi/bench.c" : "no MPI_THREAD_MULTIPLE here");
+    struct work w = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(argv[1], "--crowd") == 0) {
+        crowd(w.rank, ranks, argc > 2 ? atof(argv[2]) : 500);
+        MPI_Finalize();
+        return 0;
+    }
+    if (ranks != 2)
+        give_up("two ranks are needed");
+    if (strcmp(argv[1], "--alone") == 0) {
+        char turn[256] = "turn";
+        for (int i = 2; i < 8 && i < argc; ++i)
+            snprintf(turn + strlen(turn), sizeof turn - strlen(turn), " %s", argv[i]);
+        get_buffers(&w, allocate, alone_most);
+        struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : stderr};
+        if (await_turn(c, &w))
+            answer(c, &w);
+    } else {
+        char words[MPI_MAX_LIBRARY_VERSION_STRING];
+        int length;
+        MPI_Get_library_version(words, &length);
+        words[strcspn(words, "\r\n")] = 0;
+        struct conductor c = meet_conductor(argv[1], w.rank, words);
+        get_buffers(&w, allocate, most);
+        while (await_turn(c, &w))
+            answer(c, &w);
+    }
+    MPI_Finalize();
+    return 0;
+}
