@@ -1,22 +1,19 @@
 #include "run.hpp"
 
 #include "base/unique_fd.hpp"
+#include "find_program.hpp"
 #include "processes.hpp"
 #include "towline/error.hpp"
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <string_view>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,51 +35,7 @@ void open_standard_descriptors()
             (void)!open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
 }
 
-/// The path that exec should get, searched as a shell does; an exit code where there is none.
-int find_program(std::string const& name, std::string& path)
-{
-    auto usable = [](std::string const& candidate) {
-        struct stat about {};
-        if (stat(candidate.c_str(), &about) != 0)
-            return errno == EACCES ? EACCES : ENOENT;
-        if (S_ISDIR(about.st_mode))
-            return EISDIR;
-        return access(candidate.c_str(), X_OK) == 0 ? 0 : EACCES;
-    };
-    int worst = ENOENT;
-    if (name.find('/') != name.npos) {
-        path = name;
-        worst = usable(name);
-    } else {
-        char const* variable = std::getenv("PATH");
-        std::string_view rest = variable != nullptr ? variable : "/usr/local/bin:/usr/bin:/bin";
-        for (bool last = false; !last && worst != 0 && !name.empty();) {
-            auto const colon = rest.find(':');
-            last = colon == rest.npos;
-            auto const folder = rest.substr(0, colon);
-            rest.remove_prefix(last ? rest.size() : colon + 1);
-            std::string const candidate = folder.empty() ? "./" + name : fmt::format("{}/{}", folder, name);
-            int const found = usable(candidate);
-            if (found == 0 || (found == EACCES && worst == ENOENT)) {
-                worst = found;
-                path = candidate;
-            }
-        }
-    }
-    if (worst == 0)
-        return 0;
-    if (worst == ENOENT) {
-        std::string hint;
-        if (name.find('/') == name.npos && usable("./" + name) == 0)
-            hint = fmt::format("; did you mean ./{}?", name);
-        fmt::print(stderr, "towline run: {}: {}{}\n", name, name.find('/') == name.npos ? "not found in PATH" : "no such file", hint);
-        return exit_not_found;
-    }
-    fmt::print(stderr, "towline run: {}: {}\n", path.empty() ? name : path, worst == EISDIR ? "is a directory" : "not executable");
-    return exit_not_executable;
-}
-
-/// Typed lines go to rank 0 through a pipe: only the foreground process group may read a terminal, and ranks have groups of their own.
+/// Typed lines go to their rank through a pipe: only the foreground process group may read a terminal, and ranks have groups of their own.
 class typist {
 public:
     explicit typist(int to) : to_(to) {}
@@ -94,7 +47,7 @@ public:
         if (got < 0 && errno == EINTR)
             return;
         if (got <= 0 || ::write(to_.get(), buffer.data(), static_cast<std::size_t>(got)) < 0)
-            to_.reset();  // ^D, or rank 0 reads no more
+            to_.reset();  // ^D, or nobody reads any more
     }
 
 private:
@@ -147,8 +100,12 @@ int run(run_options const& options)
 {
     open_standard_descriptors();
     surroundings around;
-    if (int const refused = find_program(options.command.at(0), around.program); refused != 0)
-        return refused;
+    for (auto const& part : options.parts) {
+        if (int const refused = check_folder(options.name, part.folder); refused != 0)
+            return refused;
+        if (int const refused = find_program(options.name, part, around.programs.emplace_back()); refused != 0)
+            return refused;
+    }
 
     sigset_t ours;
     sigemptyset(&ours);
@@ -170,10 +127,10 @@ int run(run_options const& options)
     if (!signals)
         throw system_error("signalfd", errno);
     int ends[2] = {-1, -1};
-    if (isatty(STDIN_FILENO) != 0 && pipe2(ends, O_CLOEXEC) != 0)
+    if (options.stdin_rank >= 0 && isatty(STDIN_FILENO) != 0 && pipe2(ends, O_CLOEXEC) != 0)
         throw system_error("pipe", errno);
     if (ends[0] >= 0)
-        around.rank0_stdin = ends[0];
+        around.input = ends[0];
 
     std::fflush(nullptr);
     pid_t const keeper = fork();
@@ -187,7 +144,7 @@ int run(run_options const& options)
         try {
             code = keep(options, around);
         } catch (std::exception const& e) {
-            fmt::print(stderr, "towline run: {}\n", e.what());
+            fmt::print(stderr, "{}: {}\n", options.name, e.what());
             kill_descendants(2000);
         }
         std::fflush(nullptr);

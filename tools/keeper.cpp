@@ -29,16 +29,6 @@ namespace {
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t told = -1;  // member_gone_ns of a member whose end has been dealt with
-constexpr int front_died = SIGURG;  // what the kernel sends when the front is gone; nobody else sends it
-
-bool same_file(int a, int b)
-{
-    struct stat first {};
-    struct stat second {};
-    return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino &&
-           first.st_rdev == second.st_rdev;
-}
-
 std::string printable(char const* text, std::size_t most)
 {
     std::string clean;
@@ -49,142 +39,17 @@ std::string printable(char const* text, std::size_t most)
 
 } // namespace
 
-
-int keep(run_options const& options, surroundings const& around)
-{
-    keeper k(options, around);
-    return k.run();
-}
-
-keeper::keeper(run_options const& options, surroundings const& around) : options_(options), around_(around), timeout_(options.timeout)
-{
-    setpgid(0, 0);  // signals from the terminal go to the front, which passes them on
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigset_t ours;
-    sigemptyset(&ours);
-    for (int const number : forwarded_signals)
-        sigaddset(&ours, number);
-    sigaddset(&ours, SIGCHLD);
-    sigaddset(&ours, front_died);
-    sigprocmask(SIG_BLOCK, &ours, nullptr);
-    sigset_t tty_write;
-    sigemptyset(&tty_write);
-    sigaddset(&tty_write, SIGTTOU);
-    sigprocmask(SIG_BLOCK, &tty_write, nullptr);  // `stty tostop` must not stop us
-    signals_.reset(signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK));
-    prctl(PR_SET_PDEATHSIG, front_died);
-    if (getppid() != around.front)
-        _exit(exit_failed);
-
-    job::job_options job;
-    job.keep_going = options.keep_going;
-    job.bound = options.bind_to_cores;
-    job.cores = base::usable_cores();
-    file_ = job::create_job_file(static_cast<std::uint32_t>(options.ranks), job);
-    if (int const high = fcntl(file_.get(), F_DUPFD_CLOEXEC, 100); high >= 0)
-        file_.reset(high);  // out of the way of scripts that use 3 to 9, and of those of the shell
-    own_namespace_ = job::pid_namespace();
-    view_ = std::make_unique<job::control_view>(file_.get());
-    if (options.bind_to_cores)
-        cores_ = allowed_cores();
-    if (same_file(1, 2))
-        err_ = &out_;
-    std::array<char, 256> name{};
-    gethostname(name.data(), name.size() - 1);
-    host_ = name.data();
-    nothing_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    int ends[2];
-    if (!signals_ || !nothing_ || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw system_error("preparing to start ranks", errno);
-    exec_failures_.reset(ends[0]);
-    exec_failures_in_.reset(ends[1]);
-    prepare_environment();
-}
-
-void keeper::prepare_environment()
-{
-    if (options_.heap)
-        preload_ = preload_library();
-    setenv("TOWLINE_SIZE", fmt::format("{}", options_.ranks).c_str(), 1);
-    setenv("TOWLINE_HEAP", options_.heap ? "on" : "off", 1);
-    if (preload_.empty())
-        return;
-    auto const others = base::setting("LD_PRELOAD");
-    setenv("LD_PRELOAD", others ? fmt::format("{}:{}", preload_, *others).c_str() : preload_.c_str(), 1);
-}
-
-// --- starting
-
-void keeper::start(int rank)
-{
-    int out[2];
-    int err[2];
-    if (pipe2(out, O_CLOEXEC) != 0)
-        throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
-    base::unique_fd out_read(out[0]);
-    base::unique_fd out_write(out[1]);
-    if (pipe2(err, O_CLOEXEC) != 0)
-        throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
-    base::unique_fd err_read(err[0]);
-    base::unique_fd err_write(err[1]);
-    if (!cores_.empty())
-        view_->slots()[static_cast<std::size_t>(rank)].cpu.store(
-            static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank) % cores_.size()].front()) + 1);
-
-    pid_t const pid = fork();
-    if (pid < 0)
-        throw system_error(fmt::format("fork of rank {} (ulimit -u, pids of the cgroup)", rank), errno);
-    if (pid == 0)
-        become(rank, out[1], err[1]);
-    setpgid(pid, pid);  // here and in the child: whoever comes first
-
-    auto& r = ranks_[static_cast<std::size_t>(rank)];
-    r.pid = pid;
-    r.running = true;
-    std::string const tag = options_.tag ? fmt::format("[{}] ", rank) : std::string();
-    r.out.emplace(std::move(out_read), out_, tag);
-    r.err.emplace(std::move(err_read), *err_, tag);
-}
-
-void keeper::become(int rank, int out, int err)
-{
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == around_.front || getppid() == 1)
-        _exit(exit_failed);  // the keeper died in between
-    dup2(rank == 0 ? around_.rank0_stdin : nothing_.get(), 0);
-    dup2(out, 1);
-    dup2(err, 2);
-    fcntl(file_.get(), F_SETFD, 0);
-    setenv("TOWLINE_JOB", fmt::format("{}:{}", file_.get(), rank).c_str(), 1);
-    setenv("TOWLINE_RANK", fmt::format("{}", rank).c_str(), 1);
-    if (!cores_.empty() && !bind_to(cores_[static_cast<std::size_t>(rank) % cores_.size()]))
-        fmt::print(stderr, "towline run: rank {} could not be bound to a core: {}\n", rank, std::strerror(errno));
-    std::vector<char*> arguments;
-    for (auto const& argument : options_.command)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    restore_descriptor_limit(around_.descriptors);
-    sigset_t none;
-    sigemptyset(&none);
-    restore_signals();
-    execvp(around_.program.c_str(), arguments.data());  // p: a script without #! runs in a shell, as everywhere
-    std::array<int, 2> const failure{rank, errno};
-    (void)!::write(exec_failures_in_.get(), failure.data(), sizeof failure);
-    _exit(errno == ENOENT ? exit_not_found : exit_not_executable);
-}
-
 // --- the loop
 
 int keeper::run()
 {
     started_ns_ = base::monotonic_ns();
-    ranks_.resize(static_cast<std::size_t>(options_.ranks));
-    for (int r = 0; r < options_.ranks; ++r)
-        start(r);
+    ranks_.resize(places_.size());
+    for (std::size_t r = 0; r < places_.size(); ++r)
+        start(static_cast<int>(r));
     exec_failures_in_.reset();
-    if (around_.rank0_stdin != 0)
-        close(around_.rank0_stdin);  // else rank 0's end would not close the pipe
+    if (around_.input != 0)
+        close(around_.input);  // else the reader's end would not close the pipe
     while (watch_once()) {
     }
     return conclude();
@@ -257,7 +122,7 @@ bool keeper::watch_once()
         std::array<int, 2> failure{};
         if (::read(exec_failures_.get(), failure.data(), sizeof failure) == sizeof failure) {
             if (!ending_)
-                say(fmt::format("towline run: {}: {}", around_.program, std::strerror(failure[1])));
+                say(fmt::format("{}: {}: {}", options_.name, around_.programs[part_of(failure[0])], std::strerror(failure[1])));
             note_code(failure[1] == ENOENT ? exit_not_found : exit_not_executable);
             end_job();
         } else {
@@ -357,12 +222,14 @@ void keeper::ended(int rank, int status)
         note_code(1);
     bool const as_asked = asked_to_end_ != 0 && (code == 128 + asked_to_end_ || code == 128 + SIGKILL);
     bool const unread = output_refused_ && code == 128 + SIGPIPE;
-    bool const alone = options_.ranks == 1 && WIFEXITED(status) && state != job::rank_state::joined;
+    bool const alone = ranks_.size() == 1 && WIFEXITED(status) && state != job::rank_state::joined;
     bool const first = !ending_;
     if (first && !as_asked && !unread && !alone) {
         std::string how;
         if (WIFSIGNALED(status))
             how = fmt::format("was killed by {}", describe_signal(WTERMSIG(status)));
+        else if (state == job::rank_state::joined && (slot.marks.load() & job::mark_unfinished) != 0)
+            how = fmt::format("ended with exit code {}, and has not called MPI_Finalize", code);
         else if (code == 0)
             how = "ended without leaving the job (exit code 0)";
         else if (code > 128 && sigabbrev_np(code - 128) != nullptr && slot.pid.load() != 0 && slot.pid.load() != process.pid)
@@ -420,6 +287,8 @@ void keeper::member_vanished(int rank)
 void keeper::report(int rank, std::string const& how)
 {
     auto const& slot = view_->slots()[static_cast<std::size_t>(rank)];
+    if (options_.quiet || (slot.marks.load() & job::mark_explained) != 0)
+        return;
     auto const waits = printable(slot.waiting_for.data(), slot.waiting_for.size());
     say(fmt::format("towline: rank {} (pid {} on {}) {}{}; {}", rank, ranks_[static_cast<std::size_t>(rank)].pid, host_, how,
                     waits.empty() ? "" : fmt::format(", while it waited for {}", waits),
@@ -550,7 +419,7 @@ int keeper::conclude()
             auto const text = stats_json(*view_, seconds);
             bool const written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
             if ((file != nullptr && std::fclose(file) != 0) || !written) {
-                say(fmt::format("towline run: {}: {}", options_.stats_file, std::strerror(errno)));
+                say(fmt::format("{}: {}: {}", options_.name, options_.stats_file, std::strerror(errno)));
                 note_code(exit_failed);
             }
         }

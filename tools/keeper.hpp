@@ -7,12 +7,16 @@
 #include "lines.hpp"
 #include "run.hpp"
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace towline::tools {
+
+/// What the kernel sends to the keeper when the front is gone; nobody else sends it.
+inline constexpr int front_died = SIGURG;
 
 class keeper {
 public:
@@ -35,7 +39,6 @@ private:
 
     bool watch_once();  ///< false when the job is over
     [[nodiscard]] int patience_ms();
-    void pump(std::vector<stream*> const& ready);
     void on_signal();
     void on_timers();
     void reap();
@@ -54,6 +57,7 @@ private:
     int conclude();
     void note_code(int code) { if (code_ == 0) code_ = code; }
     [[nodiscard]] int running() const;
+    [[nodiscard]] std::size_t part_of(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
 
     run_options const& options_;
     surroundings const& around_;
@@ -64,6 +68,7 @@ private:
     base::unique_fd exec_failures_in_;
     base::unique_fd nothing_;         ///< /dev/null
     std::vector<std::vector<int>> cores_;
+    std::vector<std::size_t> places_;  ///< of each rank, its part
     std::vector<rank_process> ranks_;
     sink out_{1};
     sink err_own_{2};

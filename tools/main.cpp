@@ -4,20 +4,17 @@
 #include "info.hpp"
 #include "job/file.hpp"
 #include "run.hpp"
+#include "stats.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace tools = towline::tools;
@@ -96,24 +93,14 @@ int refuse(std::string_view command, std::string_view text)
     return tools::exit_usage;
 }
 
-/// Why a file cannot be written there; empty if it can. Makes nothing.
-std::string unwritable(std::string const& path)
-{
-    struct stat about {};
-    if (stat(path.c_str(), &about) == 0)
-        return S_ISDIR(about.st_mode) ? "is a directory" : access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
-    auto const slash = path.rfind('/');
-    std::string const folder = slash == path.npos ? "." : path.substr(0, slash + 1);
-    return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
-}
-
 int start(tools::run_options& options, run_words const& words, std::vector<std::string> command)
 {
     if (words.ranks.empty())
         return refuse("run", "how many processes? Write -n N before PROGRAM");
     char const* const end = words.ranks.data() + words.ranks.size();
-    auto const [rest, wrong] = std::from_chars(words.ranks.data(), end, options.ranks);
-    if (wrong != std::errc() || rest != end || options.ranks < 1 || options.ranks > static_cast<int>(towline::job::max_ranks))
+    tools::program_part part;
+    auto const [rest, wrong] = std::from_chars(words.ranks.data(), end, part.ranks);
+    if (wrong != std::errc() || rest != end || part.ranks < 1 || part.ranks > static_cast<int>(towline::job::max_ranks))
         return refuse("run", fmt::format("-n {}: a job has 1 to {} processes", words.ranks, towline::job::max_ranks));
     if (command.empty())
         return refuse("run", "which PROGRAM? Write it behind the options");
@@ -133,12 +120,13 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
                           fmt::format("{} stands where PROGRAM is expected; did you mean --stats={}?", command.front(), command.front()));
     } else if (options.stats) {
         options.stats_file = words.stats;
-        if (auto const why = unwritable(words.stats); !why.empty()) {
+        if (auto const why = tools::unwritable(words.stats); !why.empty()) {
             fmt::print(stderr, "towline run: --stats={}: {}; nothing was started\n", words.stats, why);
             return tools::exit_failed;
         }
     }
-    options.command = std::move(command);
+    part.command = std::move(command);
+    options.parts.push_back(std::move(part));
     return tools::run(options);
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// `towline run`: a job on this machine.
+// A job on this machine: `towline run`, `mpiexec`.
 //
 // Two processes stand between the shell and the ranks. The *front* is the one that the user started: it has the terminal, passes
 // signals and typed lines on, and returns the exit code. The *keeper* starts the ranks, forwards their output and watches them. Each is
@@ -8,12 +8,34 @@
 #include <chrono>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace towline::tools {
 
-struct run_options {
+/// What differs between a program's environment and ours.
+struct environment_change {
+    bool inherit = true;             ///< all that is not in `set`; else only what `kept` names
+    std::vector<std::string> kept;
+    std::vector<std::pair<std::string, std::string>> set;
+};
+
+/// Ranks next to each other that run the same command.
+struct program_part {
     int ranks = 0;
+    std::vector<std::string> command;
+    std::string folder;              ///< working directory; empty: ours
+    std::string search;              ///< folders in which the program is looked for before PATH, with colons between
+    environment_change environment;  ///< on top of the job's
+};
+
+struct run_options {
+    std::string name = "towline run";  ///< of the command, in front of its errors
+    std::vector<program_part> parts;
+    environment_change environment;
+    int stdin_rank = 0;                ///< who reads our standard input; -1: nobody
+    bool verbose = false;              ///< tells what is started
+    bool quiet = false;                ///< does not tell how ranks ended
     bool bind_to_cores = false;
     bool stats = false;
     std::string stats_file;  ///< JSON
@@ -21,7 +43,14 @@ struct run_options {
     bool keep_going = false;
     std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
     bool heap = true;
-    std::vector<std::string> command;
+
+    [[nodiscard]] int ranks() const noexcept
+    {
+        int n = 0;
+        for (auto const& p : parts)
+            n += p.ranks;
+        return n;
+    }
 };
 
 /// Exit codes of our own, as a shell or timeout(1) gives them.
@@ -33,9 +62,9 @@ int run(run_options const&);
 /// What the keeper needs to know from before the front changed it.
 struct surroundings {
     pid_t front = 0;
-    int rank0_stdin = 0;          ///< read by rank 0
+    int input = 0;                 ///< read by the rank that gets our standard input
     unsigned long descriptors = 0; ///< soft limit
-    std::string program;          ///< path that was found
+    std::vector<std::string> programs;  ///< of each part, the path that was found
 };
 
 /// Signals that are passed on to the ranks.

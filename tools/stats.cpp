@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace towline::tools {
@@ -139,6 +143,16 @@ std::string stats_json(job::control_view const& view, double seconds)
     nlohmann::ordered_json const all{
         {"job", view.header().job_id.data()}, {"seconds", seconds}, {"ranks", std::move(ranks)}, {"total", object(total(view))}};
     return all.dump(2) + "\n";
+}
+
+std::string unwritable(std::string const& path)
+{
+    struct stat about {};
+    if (stat(path.c_str(), &about) == 0)
+        return S_ISDIR(about.st_mode) ? "is a directory" : access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+    auto const slash = path.rfind('/');
+    std::string const folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+    return access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
 } // namespace towline::tools

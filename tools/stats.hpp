@@ -12,6 +12,9 @@ namespace towline::tools {
 /// {"job", "seconds", "ranks": [{"rank", every counter by name}], "total": {...}}
 [[nodiscard]] std::string stats_json(job::control_view const&, double seconds);
 
+/// Why a file cannot be written there; empty if it can. Makes nothing.
+[[nodiscard]] std::string unwritable(std::string const& path);
+
 /// "1.5 GiB", "17 B"; "-" for none.
 [[nodiscard]] std::string human_bytes(std::uint64_t);
 /// "12.3 M", "17"; "-" for none.

@@ -17,6 +17,12 @@ inline constexpr std::uint32_t control_version = 1;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
+/// What whoever watches a rank should know of it; bits of rank_slot::marks.
+enum rank_mark : std::uint32_t {
+    mark_explained = 1,   ///< it has said itself why it is about to end
+    mark_unfinished = 2,  ///< its exit before it clears this is no good end: it has called MPI_Init, and not MPI_Finalize
+};
+
 /// What the job counts; indexes into rank_slot::counters. Bytes unless said. Written by the owning rank only (relaxed).
 enum class counter : std::uint32_t {
     calls_sent,        ///< remote calls begun (number)
@@ -43,7 +49,9 @@ struct alignas(4096) rank_slot {
     std::atomic<std::int32_t> status;  ///< wait(2) status once the launcher reaped it
     std::atomic<std::uint32_t> cpu;    ///< core + 1 where the launcher bound it, 0 otherwise
     std::atomic<std::uint32_t> fences; ///< fences that the rank has arrived at
+    std::atomic<std::uint32_t> program; ///< number + 1 of the program among those that the launcher was given; 0: it does not say
     std::atomic<std::uint64_t> pid_namespace; ///< in which `pid` counts (inode of the namespace)
+    std::atomic<std::uint32_t> marks;  ///< of rank_mark
     // sleeping; on a line of its own
     base::event_count event;
     /// Where a blocked rank says what it waits for ("future of count() from rank 3"); NUL-terminated, torn reads tolerated.

@@ -187,8 +187,9 @@ struct watch {
     }
     ~watch()
     {
-        if (stage.load(std::memory_order_acquire) == member)
-            joiner::get().self.leave();
+        // Who should have done more first stays a member: the launcher finds that it has ended all the same.
+        if (auto& m = joiner::get().self; stage.load(std::memory_order_acquire) == member && (m.self().marks.load() & mark_unfinished) == 0)
+            m.leave();
     }
 } const watching;
 

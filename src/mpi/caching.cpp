@@ -1,6 +1,6 @@
 // The calls on attributes of communicators, and on keys of all kinds (7.7).
 
-#include "base/settings.hpp"
+#include "job/job.hpp"
 #include "mpi/calls.hpp"
 #include "mpi/error_codes.hpp"
 #include "mpi/handles.hpp"
@@ -30,13 +30,16 @@ int* predefined_attribute(int keyval)
     static int io = MPI_ANY_SOURCE;
     static int host = MPI_PROC_NULL;
     static int wtime_is_global = 1;  // one clock for all processes of the machine
-    static int appnum = 0;
     switch (keyval) {
     case MPI_TAG_UB: return &tag_ub;
     case MPI_IO: return &io;
     case MPI_HOST: return &host;
     case MPI_WTIME_IS_GLOBAL: return &wtime_is_global;
-    case MPI_APPNUM: return base::setting("TOWLINE_JOB") ? &appnum : nullptr;  // only a launcher numbers programs
+    case MPI_APPNUM: {  // only a launcher numbers programs
+        std::uint32_t const number = job::membership::instance().self().program.load();
+        static int appnum = static_cast<int>(number) - 1;
+        return number != 0 ? &appnum : nullptr;
+    }
     case MPI_LASTUSEDCODE: return error_codes::instance().last_used();
     default: return nullptr;
     }

@@ -1,7 +1,9 @@
 #include "mpi/errhandler.hpp"
 
 #include "base/log.hpp"
+#include "job/job.hpp"
 #include "mpi/handles.hpp"
+#include "mpi/process.hpp"
 
 #include <cstdio>
 #include <fmt/format.h>
@@ -112,6 +114,8 @@ void call_handler(error_site const& site, int code, std::string const& happened)
 void abort_job(int code, std::string const& explanation) noexcept
 {
     base::log_line(explanation);
+    if (process::instance_or_null() != nullptr)
+        job::membership::instance().self().marks.fetch_or(job::mark_explained);
     // What the program printed before; not where another thread holds the stream, perhaps for ever.
     if (ftrylockfile(stdout) == 0) {
         (void)fflush_unlocked(stdout);

@@ -146,6 +146,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     env->set("thread_level", name_of_level(thread_level));
     predefined_of<MPI_Info>[1] = env.detach();  // stays: MPI_INFO_ENV may be asked after MPI_Finalize
 
+    job.self().marks.fetch_or(job::mark_unfinished);
     level = thread_level;
     main_thread = pthread_self();
     instance_ = p.release();
@@ -165,6 +166,7 @@ void process::finish()
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;
     std::unique_ptr<process> const ended(instance_.exchange(nullptr));
+    job.self().marks.fetch_and(~std::uint32_t{job::mark_unfinished});
     job.leave();
 }
 

@@ -1,0 +1,366 @@
+#include "words.hpp"
+
+#include "base/settings.hpp"
+#include "hosts.hpp"
+#include "job/file.hpp"
+#include "towline/error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace towline::tools {
+
+namespace {
+
+int number(std::string_view option, std::string const& text, int least, int most)
+{
+    int value = 0;
+    auto const [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (wrong != std::errc() || end != text.data() + text.size() || value < least || value > most)
+        throw usage_error(fmt::format("{} {}: a number from {} to {} is expected", option, text, least, most));
+    return value;
+}
+
+std::vector<std::string> list_of(std::string const& text)
+{
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at <= text.size();) {
+        auto const comma = std::min(text.find(',', at), text.size());
+        if (comma > at)
+            all.push_back(text.substr(at, comma - at));
+        at = comma + 1;
+    }
+    return all;
+}
+
+std::string content_of(std::string_view option, std::string const& path)
+{
+    std::ifstream file(path);
+    if (!file)
+        throw usage_error(fmt::format("{} {}: the file cannot be read", option, path));
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class reader {
+public:
+    explicit reader(std::string name)
+    {
+        words_.options.name = std::move(name);
+        add_options();
+    }
+
+    mpiexec_words read(std::span<std::string const> rest)
+    {
+        if (auto const limit = base::setting("MPIEXEC_TIMEOUT"))
+            set_timeout("MPIEXEC_TIMEOUT", std::string(*limit));
+        read_parts(rest);
+        if (words_.help || words_.version)
+            return std::move(words_);
+        run_options& o = words_.options;
+        if (o.parts.empty())
+            throw usage_error("which program? Write it behind the options");
+        if (o.ranks() > static_cast<int>(job::max_ranks))
+            throw usage_error(fmt::format("{} ranks: a job has at most {}", o.ranks(), job::max_ranks));
+        if (o.stdin_rank >= o.ranks())
+            throw usage_error(fmt::format("-stdin {}: the job has {} ranks", o.stdin_rank, o.ranks()));
+        for (auto& part : o.parts) {
+            if (part.folder.empty())
+                part.folder = folder_;
+            if (part.search.empty())
+                part.search = search_;
+        }
+        return std::move(words_);
+    }
+
+private:
+    using values = std::span<std::string const>;
+    struct entry {
+        std::size_t values = 0;
+        std::function<void(std::string const& name, reader::values)> does;
+    };
+
+    void read_parts(std::span<std::string const> rest)
+    {
+        while (!rest.empty() && !words_.help && !words_.version) {
+            auto const end = std::find(rest.begin(), rest.end(), ":");
+            read_part(rest.first(static_cast<std::size_t>(end - rest.begin())), end != rest.end());
+            if (end == rest.end())
+                break;
+            rest = rest.subspan(static_cast<std::size_t>(end - rest.begin()) + 1);
+            if (rest.empty())
+                throw usage_error("a program is expected behind the last ':'");
+        }
+    }
+
+    void read_part(std::span<std::string const> rest, bool is_followed)
+    {
+        part_ = {};
+        part_.ranks = 0;
+        while (!rest.empty() && rest[0].size() > 1 && rest[0][0] == '-') {
+            std::string word = rest[0];
+            rest = rest.subspan(1);
+            if (word == "--")
+                break;
+            // One dash and two are the same; the value may follow behind '='.
+            std::string name = word.substr(word[1] == '-' ? 2 : 1);
+            std::optional<std::string> attached;
+            if (auto const equals = name.find('='); equals != name.npos) {
+                attached = name.substr(equals + 1);
+                name.resize(equals);
+            }
+            auto const found = options_.find(name);
+            if (found == options_.end())
+                throw usage_error(fmt::format("there is no option {}", word));
+            entry const& o = found->second;
+            std::string const shown = word.substr(0, word.find('='));
+            if (attached) {
+                if (o.values != 1)
+                    throw usage_error(fmt::format("{}: {} takes {}", word, shown, o.values == 0 ? "no value" : "several values"));
+                o.does(shown, values(&*attached, 1));
+                continue;
+            }
+            if (rest.size() < o.values)
+                throw usage_error(fmt::format("{}: a value is missing", shown));
+            o.does(shown, rest.first(o.values));
+            rest = rest.subspan(o.values);
+            if (words_.help || words_.version)
+                return;
+        }
+        if (rest.empty()) {
+            if (std::exchange(configured_, false) && !is_followed && part_.ranks == 0)
+                return;
+            throw usage_error(words_.options.parts.empty() && !is_followed ? "which program? Write it behind the options"
+                                                                         : "a program is missing beside a ':'");
+        }
+        if (configured_)
+            throw usage_error("-configfile: the programs stand in the file, and nothing stands behind it");
+        part_.command.assign(rest.begin(), rest.end());
+        if (part_.ranks == 0)
+            part_.ranks = 1;
+        words_.options.parts.push_back(std::move(part_));
+    }
+
+    void set_timeout(std::string const& name, std::string const& text)
+    {
+        auto const time = base::parse_time(text);
+        if (!time || time->count() < 0)
+            throw usage_error(fmt::format("{} {}: seconds are expected, or a number with ms, s, m or h behind it", name, text));
+        if (time->count() > 0)
+            words_.options.timeout = *time;
+    }
+
+    static std::pair<std::string, std::string> assignment(std::string const& name, std::string const& text)
+    {
+        auto const equals = text.find('=');
+        if (equals == 0 || text.empty())
+            throw usage_error(fmt::format("{} {}: NAME or NAME=VALUE is expected", name, text));
+        if (equals != text.npos)
+            return {text.substr(0, equals), text.substr(equals + 1)};
+        char const* const value = std::getenv(text.c_str());
+        if (value == nullptr)
+            throw usage_error(fmt::format("{} {}: the environment has no such variable", name, text));
+        return {text, value};
+    }
+
+    static void check_variable(std::string const& option, std::string const& name)
+    {
+        if (name.empty() || name.find('=') != name.npos)
+            throw usage_error(fmt::format("{} {}: this is no name of a variable", option, name));
+    }
+
+    void add(std::initializer_list<char const*> names, std::size_t count, std::function<void(std::string const&, values)> does)
+    {
+        for (char const* const name : names)
+            options_[name] = {count, does};
+    }
+    void add_flag(std::initializer_list<char const*> names, std::function<void()> does)
+    {
+        add(names, 0, [does = std::move(does)](std::string const&, values) { does(); });
+    }
+
+    void add_options();
+    void add_environment(char const* prefix, std::function<environment_change&()> which);
+
+    mpiexec_words words_;
+    program_part part_;
+    std::string folder_;  ///< of parts that name none
+    std::string search_;
+    bool configured_ = false;  ///< -configfile was the last
+    std::map<std::string, entry, std::less<>> options_;
+};
+
+void reader::add_environment(char const* prefix, std::function<environment_change&()> which)
+{
+    std::string const p(prefix);
+    auto const name = [&](char const* rest) { return p + rest; };
+    options_[name("env")] = {2, [which](std::string const& option, values v) {
+                                 check_variable(option, v[0]);
+                                 which().set.emplace_back(v[0], v[1]);
+                             }};
+    options_[name("envall")] = {0, [which](std::string const&, values) { which().inherit = true; }};
+    options_[name("envnone")] = {0, [which](std::string const&, values) { which().inherit = false; }};
+    options_[name("envlist")] = {1, [which](std::string const&, values v) {
+                                     which().inherit = false;
+                                     for (auto& word : list_of(v[0]))
+                                         which().kept.push_back(std::move(word));
+                                 }};
+}
+
+void reader::add_options()
+{
+    run_options& o = words_.options;
+    // How many, and what.
+    add({"n", "np", "c"}, 1, [this](std::string const& option, values v) {
+        part_.ranks = number(option, v[0], 1, static_cast<int>(job::max_ranks));
+    });
+    add({"N", "npernode"}, 1, [this](std::string const& option, values v) {  // there is one node
+        int const n = number(option, v[0], 1, static_cast<int>(job::max_ranks));
+        if (part_.ranks == 0)
+            part_.ranks = n;
+    });
+    add({"ppn", "perhost"}, 1, [](std::string const& option, values v) { (void)number(option, v[0], 1, 1 << 20); });
+    add({"wdir", "wd"}, 1, [this](std::string const&, values v) { part_.folder = v[0]; });
+    add({"gwdir"}, 1, [this](std::string const&, values v) { folder_ = v[0]; });
+    add({"path"}, 1, [this](std::string const&, values v) { part_.search = v[0]; });
+    add({"gpath"}, 1, [this](std::string const&, values v) { search_ = v[0]; });
+    add({"configfile"}, 1, [this](std::string const& option, values v) {
+        if (part_.ranks != 0)
+            throw usage_error(fmt::format("{}: how many ranks stands in the file", option));
+        auto const all = words_of_configuration(content_of(option, v[0]));
+        if (all.empty())
+            throw usage_error(fmt::format("{} {}: the file names no program", option, v[0]));
+        read_parts(all);
+        configured_ = true;
+        part_ = {};
+    });
+
+    // Where.
+    auto const check = [](std::string const& option, std::string const& host) {
+        if (!is_this_machine(host))
+            throw usage_error(fmt::format("{} {}: this is another machine, and jobs run on this one, {}, alone so far", option, host, own_name()));
+    };
+    add({"host", "hosts", "H"}, 1, [check](std::string const& option, values v) {
+        for (auto const& host : list_of(v[0]))
+            check(option, host);
+    });
+    add({"f", "hostfile", "machinefile", "machine"}, 1, [check](std::string const& option, values v) {
+        for (auto const& host : hosts_of_file(content_of(option, v[0])))
+            check(option + ' ' + v[0] + ':', host);
+    });
+
+    // Environment.
+    add_environment("", [this]() -> environment_change& { return part_.environment; });
+    add_environment("g", [this]() -> environment_change& { return words_.options.environment; });
+    add({"x"}, 1, [&o](std::string const& option, values v) { o.environment.set.push_back(assignment(option, v[0])); });
+
+    // Input, output, end.
+    add_flag({"l", "prepend-rank", "tag-output", "tag"}, [&o] { o.tag = true; });
+    add({"stdin", "s"}, 1, [&o](std::string const& option, values v) {
+        if (v[0] == "all")
+            throw usage_error(fmt::format("{} all: one rank can read the standard input, or none", option));
+        o.stdin_rank = v[0] == "none" ? -1 : number(option, v[0], 0, static_cast<int>(job::max_ranks) - 1);
+    });
+    add({"timeout"}, 1, [this](std::string const& option, values v) { set_timeout(option, v[0]); });
+    add_flag({"q", "quiet"}, [&o] { o.quiet = true; });
+    add_flag({"v", "verbose"}, [&o] { o.verbose = true; });
+    add_flag({"disable-auto-cleanup", "keep-going"}, [&o] { o.keep_going = true; });
+    add_flag({"h", "help"}, [this] { words_.help = true; });
+    add_flag({"V", "version", "info"}, [this] { words_.version = true; });
+
+    // Cores.
+    add({"bind-to", "bind"}, 1, [&o](std::string const& option, values v) {
+        std::string const what = v[0].substr(0, v[0].find(':'));
+        if (what != "core" && what != "none")
+            throw usage_error(fmt::format("{} {}: core or none is expected", option, v[0]));
+        o.bind_to_cores = what == "core";
+    });
+    add({"map-by", "rank-by"}, 1, [](std::string const& option, values v) {
+        std::string const what = v[0].substr(0, v[0].find(':'));
+        if (what != "core" && what != "slot" && what != "node" && what != "ppr" && !what.empty())
+            throw usage_error(fmt::format("{} {}: ranks go to cores in their order, one after the other; core, slot or node is expected",
+                                          option, v[0]));
+    });
+    add({"heap"}, 1, [&o](std::string const& option, values v) {
+        if (v[0] != "on" && v[0] != "off")
+            throw usage_error(fmt::format("{} {}: on or off is expected", option, v[0]));
+        o.heap = v[0] == "on";
+    });
+
+    // Nothing to do: so it is in any case, or it is about something that is not here.
+    add_flag({"oversubscribe", "nooversubscribe", "allow-run-as-root", "use-hwthread-cpus", "report-bindings"}, [] {});
+    add({"mca", "gmca", "prtemca", "pmixmca"}, 2, [](std::string const&, values) {});
+    add({"launcher"}, 1, [](std::string const& option, values v) {
+        if (v[0] != "fork")
+            throw usage_error(fmt::format("{} {}: ranks are forked on this machine; fork is expected", option, v[0]));
+    });
+}
+
+} // namespace
+
+mpiexec_words read_mpiexec(std::string name, std::vector<std::string> const& arguments)
+{
+    return reader(std::move(name)).read(arguments);
+}
+
+std::vector<std::string> words_of_configuration(std::string_view text)
+{
+    std::vector<std::string> all;
+    std::string word;
+    bool in_word = false;
+    bool fresh = true;  // the line's first word is still to come
+    char quote = 0;
+    auto const end_word = [&] {
+        if (!in_word)
+            return;
+        if (std::exchange(fresh, false) && !all.empty() && all.back() != ":" && word != ":")
+            all.emplace_back(":");  // another line, another program
+        all.push_back(std::exchange(word, {}));
+        in_word = false;
+    };
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        char const c = text[i];
+        if (c == '\\' && i + 1 < text.size() && quote != '\'') {
+            if (text[++i] == '\n')
+                end_word();
+            else {
+                word += text[i];
+                in_word = true;
+            }
+        } else if (quote != 0) {
+            if (c == quote)
+                quote = 0;
+            else
+                word += c;
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+            in_word = true;
+        } else if (c == '#' && !in_word) {
+            i = std::min(text.find('\n', i), text.size()) - 1;
+        } else if (c == '\n') {
+            end_word();
+            fresh = true;
+        } else if (c == ' ' || c == '\t' || c == '\r') {
+            end_word();
+        } else {
+            word += c;
+            in_word = true;
+        }
+    }
+    if (quote != 0)
+        throw usage_error(fmt::format("-configfile: a {} has no partner", quote));
+    end_word();
+    if (!all.empty() && all.back() == ":")
+        all.pop_back();
+    return all;
+}
+
+} // namespace towline::tools
