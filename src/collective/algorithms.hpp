@@ -36,10 +36,10 @@ public:
     {
         return sizes_.empty() ? each_ * static_cast<std::uint64_t>(rank) : offsets_[static_cast<std::size_t>(rank)];
     }
-    /// The buffer may be null where the block is empty.
+    /// The buffer may be null where the block is empty, and where offsets are addresses.
     [[nodiscard]] std::byte* at(void* buffer, int rank) const noexcept
     {
-        return static_cast<std::byte*>(buffer) + (size(rank) == 0 ? 0 : offset(rank));
+        return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) + (size(rank) == 0 ? 0 : offset(rank)));
     }
     [[nodiscard]] std::byte const* at(void const* buffer, int rank) const noexcept { return at(const_cast<void*>(buffer), rank); }
 

@@ -1,0 +1,49 @@
+#pragma once
+// The three ways to call a collective operation: blocking, nonblocking, persistent. A plan (collective_plans.hpp) checks the arguments and
+// builds this rank's part: plan(operation, communicator, arguments...).
+
+#include "mpi/collective_operation.hpp"
+#include "mpi/handles.hpp"
+#include "mpi/request.hpp"
+
+namespace towline::mpi {
+
+[[noreturn, gnu::cold]] void throw_ending(int code);
+
+/// Blocks until this rank's part is done.
+template <class Plan, class... Args>
+void run(char const* call, MPI_Comm comm, Plan plan, Args... args)
+{
+    communicator& c = get(comm, "comm");
+    pooled_operation const o;
+    plan(*o, c, args...);
+    o->start(c, c.team().next_sequence());
+    o->wait(call);
+    if (int const code = o->finish(); code != MPI_SUCCESS) [[unlikely]]
+        throw_ending(code);
+}
+
+/// Starts an operation that was built; the handle of its request.
+[[nodiscard]] MPI_Request begin(communicator&, pooled_operation);
+/// A persistent request for it.
+[[nodiscard]] MPI_Request prepare(communicator&, MPI_Info, pooled_operation);
+
+template <class Plan, class... Args>
+void begin(MPI_Comm comm, MPI_Request* request, Plan plan, Args... args)
+{
+    communicator& c = get(comm, "comm");
+    pooled_operation o;
+    plan(*o, c, args...);
+    *request = begin(c, std::move(o));
+}
+
+template <class Plan, class... Args>
+void prepare(MPI_Comm comm, MPI_Info info, MPI_Request* request, Plan plan, Args... args)
+{
+    communicator& c = get(comm, "comm");
+    pooled_operation o;
+    plan(*o, c, args...);
+    *request = prepare(c, info, std::move(o));
+}
+
+} // namespace towline::mpi

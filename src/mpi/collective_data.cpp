@@ -1,0 +1,292 @@
+// Plans of the operations that move data: barrier, broadcast, gather, scatter, all to all (6.3 to 6.8).
+
+#include "collective/operations.hpp"
+#include "mpi/collective_checks.hpp"
+#include "mpi/collective_plans.hpp"
+
+namespace towline::mpi::plans {
+namespace {
+
+constexpr payload_names buffer_names{"buffer", "count", "datatype"};
+
+/// Equal blocks of all ranks that this one gathers from or scatters to, next to each other.
+struct all_blocks {
+    payload all;
+    std::uint64_t each;
+
+    all_blocks(void const* buffer, MPI_Count count, MPI_Datatype type, int n, payload_names const& names)
+    {
+        check_count(count, names.count);
+        all = payload(buffer, times(count, n), type, names);
+        each = n == 0 ? 0 : static_cast<std::uint64_t>(all.bytes() / n);
+    }
+};
+
+/// The block of a rank in a buffer of equal ones.
+[[nodiscard]] payload block_of(int rank, void const* buffer, MPI_Count count, MPI_Datatype type, payload_names const& names)
+{
+    std::int64_t const extent = get(type, names.datatype).layout().extent();
+    return {moved(buffer, times(count, rank), extent), count, type, names};
+}
+
+enum class use : std::uint8_t { sent, received, both };
+
+[[nodiscard]] void* bytes_of(work& o, payload const& p, use u)
+{
+    switch (u) {
+    case use::sent: return const_cast<void*>(o.input(p));
+    case use::received: return o.output(p);
+    default: return o.inout(p);
+    }
+}
+
+/// Blocks with counts and displacements in elements of one datatype, in the order of ranks.
+void add_blocks(work& o, work::blocks& to, int n, void const* buffer, wide_array counts, wide_array displs, MPI_Datatype type, use u,
+                payload_names const& names, char const* counts_name, char const* displs_name)
+{
+    std::int64_t const extent = get_committed(type, names.datatype).layout().extent();
+    check_array(counts, n, counts_name);
+    check_array(displs, n, displs_name);
+    for (int i = 0; i < n; ++i) {
+        payload const p(moved(buffer, displs[static_cast<std::size_t>(i)], extent), count_at(counts, i, counts_name), type, names);
+        to.add(static_cast<std::uint64_t>(p.bytes()), bytes_of(o, p, u));
+    }
+}
+
+/// The same with a datatype each, and displacements in bytes.
+void add_blocks(work& o, work::blocks& to, int n, void const* buffer, wide_array counts, wide_array displs, MPI_Datatype const* types,
+                use u, payload_names const& names, char const* counts_name, char const* displs_name)
+{
+    check_array(counts, n, counts_name);
+    check_array(displs, n, displs_name);
+    if (types == nullptr && n > 0)
+        throw failure(MPI_ERR_ARG, std::string(names.datatype) + " is a null pointer");
+    for (int i = 0; i < n; ++i) {
+        payload const p(moved(buffer, displs[static_cast<std::size_t>(i)]), count_at(counts, i, counts_name), types[i], names);
+        to.add(static_cast<std::uint64_t>(p.bytes()), bytes_of(o, p, u));
+    }
+}
+
+/// In place: this rank's own block stays in the buffer, and is given from there.
+void keep_own(work& o, int rank, void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
+{
+    auto const i = static_cast<std::size_t>(rank);
+    payload const mine(moved(recvbuf, displs[i], get(recvtype, "recvtype").layout().extent()), recvcounts[i], recvtype, receive_names);
+    if (!mine.in_a_row())
+        o.pack_before(mine, static_cast<std::byte*>(o.receiving().at(i)));
+}
+
+constexpr payload_names send_types_names{"sendbuf", "sendcounts", "sendtypes"};
+constexpr payload_names receive_types_names{"recvbuf", "recvcounts", "recvtypes"};
+
+[[nodiscard]] std::uint64_t bytes(payload const& p) noexcept
+{
+    return static_cast<std::uint64_t>(p.bytes());
+}
+
+void all_to_all(work& o, communicator& c, bool in_place)
+{
+    if (auto const rank = static_cast<std::size_t>(c.rank()); !in_place && !c.is_inter()) {
+        check_own(o.sending().sizes[rank], o.receiving().sizes[rank]);
+        check_alias(o.sending().at(rank), o.receiving().at(rank), o.sending().sizes[rank]);
+    }
+    collective::alltoallv(o.schedule(), c.team(), in_place ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses,
+                          nullptr, o.receiving().sizes, o.receiving().addresses);
+}
+
+} // namespace
+
+void barrier(work& o, communicator& c)
+{
+    collective::barrier(o.schedule(), c.team());
+}
+
+void bcast(work& o, communicator& c, void* buffer, MPI_Count count, MPI_Datatype datatype, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    payload const data(buffer, count, datatype, buffer_names);
+    if (!c.is_inter() && c.size() == 1)
+        return;
+    void* const at = r.is_root ? const_cast<void*>(o.input(data)) : o.output(data);
+    collective::bcast(o.schedule(), c.team(), at, bytes(data), r.root);
+}
+
+void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+            MPI_Datatype recvtype, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    if (!r.is_root) {
+        payload const out(sendbuf, sendcount, sendtype, send_names);
+        return collective::gather(o.schedule(), c.team(), o.input(out), nullptr, bytes(out), r.root);
+    }
+    all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
+    void* const receive = o.output(in.all);
+    if (c.is_inter())
+        return collective::gather(o.schedule(), c.team(), nullptr, receive, in.each, r.root);
+    payload const mine = block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names);
+    if (is_in_place(c, sendbuf, "sendbuf")) {
+        if (!in.all.in_a_row())
+            o.pack_before(mine, static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
+        return collective::gather(o.schedule(), c.team(), collective::in_place, receive, in.each, r.root);
+    }
+    payload const out(sendbuf, sendcount, sendtype, send_names);
+    check_own(bytes(out), in.each);
+    check_alias(out, mine, sendtype == recvtype);
+    collective::gather(o.schedule(), c.team(), o.input(out), receive, in.each, r.root);
+}
+
+void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+             wide_array recvcounts, wide_array displs, MPI_Datatype recvtype, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    if (!r.is_root) {
+        payload const out(sendbuf, sendcount, sendtype, send_names);
+        return collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, {}, {}, r.root);
+    }
+    bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    work::blocks& in = o.receiving();
+    add_blocks(o, in, c.peers(), recvbuf, recvcounts, displs, recvtype, use::received, receive_names, "recvcounts", "displs");
+    auto const rank = static_cast<std::size_t>(c.rank());
+    if (c.is_inter())
+        return collective::gatherv(o.schedule(), c.team(), nullptr, 0, nullptr, in.sizes, in.addresses, r.root);
+    if (in_place) {
+        keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
+        return collective::gatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses, r.root);
+    }
+    payload const out(sendbuf, sendcount, sendtype, send_names);
+    check_own(bytes(out), in.sizes[rank]);
+    check_alias(out.data(), in.at(rank), in.sizes[rank]);
+    collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses, r.root);
+}
+
+void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+             MPI_Datatype recvtype, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    if (!r.is_root) {
+        payload const in(recvbuf, recvcount, recvtype, receive_names);
+        return collective::scatter(o.schedule(), c.team(), nullptr, o.output(in), bytes(in), r.root);
+    }
+    all_blocks const out(sendbuf, sendcount, sendtype, c.peers(), send_names);
+    void const* const send = o.input(out.all);
+    if (c.is_inter())
+        return collective::scatter(o.schedule(), c.team(), send, nullptr, out.each, r.root);
+    if (is_in_place(c, recvbuf, "recvbuf"))
+        return collective::scatter(o.schedule(), c.team(), send, const_cast<void*>(collective::in_place), out.each, r.root);
+    payload const in(recvbuf, recvcount, recvtype, receive_names);
+    check_own(out.each, bytes(in));
+    check_alias(block_of(c.rank(), sendbuf, sendcount, sendtype, send_names), in, sendtype == recvtype);
+    collective::scatter(o.schedule(), c.team(), send, o.output(in), out.each, r.root);
+}
+
+void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf,
+              MPI_Count recvcount, MPI_Datatype recvtype, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    if (!r.is_root) {
+        payload const in(recvbuf, recvcount, recvtype, receive_names);
+        return collective::scatterv(o.schedule(), c.team(), nullptr, {}, {}, o.output(in), bytes(in), r.root);
+    }
+    bool const in_place = is_in_place(c, recvbuf, "recvbuf");
+    work::blocks& out = o.sending();
+    add_blocks(o, out, c.peers(), sendbuf, sendcounts, displs, sendtype, use::sent, send_names, "sendcounts", "displs");
+    void* receive = in_place ? const_cast<void*>(collective::in_place) : nullptr;
+    std::uint64_t size = 0;
+    if (!c.is_inter() && !in_place) {
+        auto const rank = static_cast<std::size_t>(c.rank());
+        payload const in(recvbuf, recvcount, recvtype, receive_names);
+        size = out.sizes[rank];
+        check_own(size, bytes(in));
+        check_alias(out.at(rank), in.data(), size);
+        receive = o.output(in);
+    }
+    collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, receive, size, r.root);
+}
+
+void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+               MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
+    void* const receive = o.output(in.all);
+    if (is_in_place(c, sendbuf, "sendbuf")) {
+        if (!in.all.in_a_row())
+            o.pack_before(block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names),
+                          static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
+        return collective::allgather(o.schedule(), c.team(), collective::in_place, in.each, receive, in.each);
+    }
+    payload const out(sendbuf, sendcount, sendtype, send_names);
+    if (!c.is_inter()) {
+        check_own(bytes(out), in.each);
+        check_alias(out, block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names), sendtype == recvtype);
+    }
+    collective::allgather(o.schedule(), c.team(), o.input(out), bytes(out), receive, in.each);
+}
+
+void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
+{
+    bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    work::blocks& in = o.receiving();
+    add_blocks(o, in, c.peers(), recvbuf, recvcounts, displs, recvtype, use::received, receive_names, "recvcounts", "displs");
+    auto const rank = static_cast<std::size_t>(c.rank());
+    if (in_place) {
+        keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
+        return collective::allgatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses);
+    }
+    payload const out(sendbuf, sendcount, sendtype, send_names);
+    if (!c.is_inter()) {
+        check_own(bytes(out), in.sizes[rank]);
+        check_alias(out.data(), in.at(rank), in.sizes[rank]);
+    }
+    collective::allgatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses);
+}
+
+void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+              MPI_Datatype recvtype)
+{
+    all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
+    if (is_in_place(c, sendbuf, "sendbuf"))
+        return collective::alltoall(o.schedule(), c.team(), collective::in_place, in.each, o.inout(in.all), in.each);
+    all_blocks const out(sendbuf, sendcount, sendtype, c.peers(), send_names);
+    if (!c.is_inter()) {
+        check_own(out.each, in.each);
+        check_alias(out.all, in.all, sendtype == recvtype);
+    }
+    void const* const send = o.input(out.all);
+    collective::alltoall(o.schedule(), c.team(), send, out.each, o.output(in.all), in.each);
+}
+
+void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
+               void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
+{
+    bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    add_blocks(o, o.receiving(), c.peers(), recvbuf, recvcounts, rdispls, recvtype, in_place ? use::both : use::received, receive_names,
+               "recvcounts", "rdispls");
+    if (!in_place)
+        add_blocks(o, o.sending(), c.peers(), sendbuf, sendcounts, sdispls, sendtype, use::sent, send_names, "sendcounts", "sdispls");
+    all_to_all(o, c, in_place);
+}
+
+void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes,
+               void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype const* recvtypes)
+{
+    bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    add_blocks(o, o.receiving(), c.peers(), recvbuf, recvcounts, rdispls, recvtypes, in_place ? use::both : use::received,
+               receive_types_names, "recvcounts", "rdispls");
+    if (!in_place)
+        add_blocks(o, o.sending(), c.peers(), sendbuf, sendcounts, sdispls, sendtypes, use::sent, send_types_names, "sendcounts",
+                   "sdispls");
+    all_to_all(o, c, in_place);
+}
+
+} // namespace towline::mpi::plans

@@ -1,0 +1,94 @@
+#include "mpi/collective_operation.hpp"
+
+#include "mpi/process.hpp"
+
+#include <array>
+#include <atomic>
+
+namespace towline::mpi {
+namespace {
+
+/// Idle ones: as many as threads that are likely to be inside collective operations at once. Never destroyed: programs call MPI from
+/// destructors.
+constinit std::array<std::atomic<collective_operation*>, 4> pool{};
+
+[[nodiscard]] int code_of(collective::ending e) noexcept
+{
+    switch (e) {
+    case collective::ending::ok: return MPI_SUCCESS;
+    case collective::ending::mismatch: return MPI_ERR_TRUNCATE;
+    case collective::ending::peer_died: return MPI_ERR_PROC_ABORTED;
+    case collective::ending::lost: break;
+    }
+    return MPI_ERR_OTHER;
+}
+
+} // namespace
+
+void collective_operation::start(communicator& c, std::uint32_t sequence)
+{
+    for (stage const& s : stages_)
+        if (s.before)
+            s.data.pack(s.bytes);
+    request_.start(process::instance().matcher(), c.team(), sequence);
+}
+
+void collective_operation::wait(char const* call)
+{
+    if (!done())
+        process::instance().matcher().wait_until([this] { return done(); }, call);
+}
+
+int collective_operation::finish() noexcept
+{
+    int const code = code_of(request_.result());
+    if (code == MPI_SUCCESS) [[likely]] {
+        for (stage const& s : stages_)
+            if (s.after)
+                s.data.unpack({s.bytes, static_cast<std::size_t>(s.data.bytes())});
+    }
+    return code;
+}
+
+char const* collective_operation::explain(int code) noexcept
+{
+    switch (code) {
+    case MPI_ERR_TRUNCATE:
+        return "a message was longer or shorter than its receiver expected: the ranks gave counts or datatypes that do not fit together";
+    case MPI_ERR_PROC_ABORTED: return "a rank that takes part ended before the operation did";
+    default: return "the bytes of a message could not be brought here";
+    }
+}
+
+void collective_operation::clear() noexcept
+{
+    schedule().clear();
+    stages_.clear();
+    sending_.clear();
+    receiving_.clear();
+    reduction_.clear();
+}
+
+collective_operation* pooled_operation::take()
+{
+    for (auto& place : pool)
+        if (place.load(std::memory_order_relaxed) != nullptr)
+            if (collective_operation* const o = place.exchange(nullptr, std::memory_order_acquire))
+                return o;
+    return new collective_operation;
+}
+
+void pooled_operation::give_back(collective_operation* o) noexcept
+{
+    if (!o->done())  // a wait was left by an exception: messages still refer to it
+        return;
+    o->clear();
+    for (auto& place : pool) {
+        collective_operation* none = nullptr;
+        if (place.compare_exchange_strong(none, o, std::memory_order_release, std::memory_order_relaxed))
+            return;
+    }
+    delete o;
+}
+
+} // namespace towline::mpi

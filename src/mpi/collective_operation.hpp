@@ -1,0 +1,116 @@
+#pragma once
+// A collective operation of the program while it is built and runs: its schedule, what is packed before it and unpacked after it, and what
+// it holds meanwhile. Blocking, nonblocking and persistent calls use the same; it is used again as often as wanted, and keeps its memory.
+
+#include "collective/request.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/payload.hpp"
+#include "mpi/reduction.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace towline::mpi {
+
+class collective_operation {
+public:
+    collective_operation() = default;
+    collective_operation(collective_operation const&) = delete;
+    collective_operation& operator=(collective_operation const&) = delete;
+
+    // Building. What is wrong is thrown; the operation is cleared then.
+
+    [[nodiscard]] collective::schedule& schedule() noexcept { return request_.schedule(); }
+    [[nodiscard]] mpi::reduction& reduction() noexcept { return reduction_; }
+
+    /// The bytes of a buffer in a row, where they lie or packed: to be sent, to be received, or both.
+    [[nodiscard]] void const* input(payload const& p) { return p.in_a_row() ? p.data() : staged(p, true, false); }
+    [[nodiscard]] void* output(payload const& p) { return p.in_a_row() ? p.data() : staged(p, false, true); }
+    [[nodiscard]] void* inout(payload const& p) { return p.in_a_row() ? p.data() : staged(p, true, true); }
+
+    /// The same of the elements of a reduction.
+    [[nodiscard]] void const* input(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, true, false) : e.at; }
+    [[nodiscard]] void* output(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, false, true) : e.at; }
+    [[nodiscard]] void* inout(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, true, true) : e.at; }
+
+    /// Memory until the operation is cleared.
+    [[nodiscard]] std::byte* staging(std::uint64_t bytes) { return schedule().scratch(bytes); }
+    void pack_before(payload const& from, std::byte* to) { stages_.push_back({from, from.type(), to, true, false}); }
+    void unpack_after(payload const& to, std::byte* from) { stages_.push_back({to, to.type(), from, false, true}); }
+
+    /// Where the blocks of ranks are: addresses, sizes in bytes (of reductions: in elements).
+    struct blocks {
+        std::vector<std::uint64_t> sizes;
+        std::vector<std::uint64_t> addresses;
+        void clear() noexcept
+        {
+            sizes.clear();
+            addresses.clear();
+        }
+        void add(std::uint64_t size, void const* at = nullptr)
+        {
+            sizes.push_back(size);
+            addresses.push_back(reinterpret_cast<std::uintptr_t>(at));
+        }
+        [[nodiscard]] void* at(std::size_t rank) const noexcept { return reinterpret_cast<void*>(addresses[rank]); }
+    };
+    [[nodiscard]] blocks& sending() noexcept { return sending_; }
+    [[nodiscard]] blocks& receiving() noexcept { return receiving_; }
+
+    // Running. Packs, and begins; what went wrong with a peer is the ending.
+
+    void start(communicator& c, std::uint32_t sequence);
+    [[nodiscard]] bool done() const noexcept { return request_.done(); }
+    /// Blocks until it is done.
+    void wait(char const* call);
+    /// Once after each start, when it is done: unpacks. The code of the error, or MPI_SUCCESS.
+    int finish() noexcept;
+    /// What that code means.
+    [[nodiscard]] static char const* explain(int code) noexcept;
+
+    /// Nothing is under way: forgets what it was built for.
+    void clear() noexcept;
+
+private:
+    struct stage {
+        payload data;
+        ref<datatype> type;
+        std::byte* bytes;
+        bool before, after;
+    };
+    [[nodiscard]] std::byte* staged(payload const& p, bool before, bool after)
+    {
+        std::byte* const bytes = staging(static_cast<std::uint64_t>(p.bytes()));
+        stages_.push_back({p, p.type(), bytes, before, after});
+        return bytes;
+    }
+
+    collective::collective_request request_;
+    mpi::reduction reduction_;
+    std::vector<stage> stages_;
+    blocks sending_, receiving_;
+};
+
+/// One from a pool of a few, or a new one; goes back to the pool.
+class pooled_operation {
+public:
+    pooled_operation() : o_(take()) {}
+    pooled_operation(pooled_operation&& other) noexcept : o_(std::exchange(other.o_, nullptr)) {}
+    pooled_operation& operator=(pooled_operation&&) = delete;
+    ~pooled_operation()
+    {
+        if (o_ != nullptr)
+            give_back(o_);
+    }
+    collective_operation& operator*() const noexcept { return *o_; }
+    collective_operation* operator->() const noexcept { return o_; }
+
+private:
+    [[nodiscard]] static collective_operation* take();
+    static void give_back(collective_operation*) noexcept;
+    collective_operation* o_;
+};
+
+} // namespace towline::mpi

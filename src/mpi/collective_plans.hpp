@@ -1,0 +1,40 @@
+#pragma once
+// What each collective operation is: its arguments, checked as the standard says (6), and this rank's part of it. Arguments are looked at
+// only where they are significant. Arrays are read here and not kept.
+
+#include "mpi/collective_operation.hpp"
+#include "mpi/wide_array.hpp"
+
+namespace towline::mpi::plans {
+
+using work = collective_operation;
+
+void barrier(work&, communicator&);
+void bcast(work&, communicator&, void* buffer, MPI_Count count, MPI_Datatype datatype, int root);
+void gather(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+            MPI_Datatype recvtype, int root);
+void gatherv(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
+             wide_array displs, MPI_Datatype recvtype, int root);
+void scatter(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+             MPI_Datatype recvtype, int root);
+void scatterv(work&, communicator&, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf,
+              MPI_Count recvcount, MPI_Datatype recvtype, int root);
+void allgather(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+               MPI_Datatype recvtype);
+void allgatherv(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
+                wide_array displs, MPI_Datatype recvtype);
+void alltoall(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+              MPI_Datatype recvtype);
+void alltoallv(work&, communicator&, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf,
+               wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype);
+void alltoallw(work&, communicator&, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes,
+               void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype const* recvtypes);
+
+void reduce(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root);
+void allreduce(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
+void reduce_scatter(work&, communicator&, void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op);
+void reduce_scatter_block(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op);
+void scan(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
+void exscan(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
+
+} // namespace towline::mpi::plans

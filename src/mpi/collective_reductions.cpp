@@ -1,0 +1,139 @@
+// Plans of the operations that combine (6.9 to 6.11).
+
+#include "collective/operations.hpp"
+#include "mpi/collective_checks.hpp"
+#include "mpi/collective_plans.hpp"
+
+namespace towline::mpi::plans {
+namespace {
+
+using elements = reduction::elements;
+
+constexpr payload_names in_names{"sendbuf", "count", "datatype"};
+constexpr payload_names out_names{"recvbuf", "count", "datatype"};
+constexpr payload_names block_in_names{"sendbuf", "recvcount", "datatype"};
+constexpr payload_names block_out_names{"recvbuf", "recvcount", "datatype"};
+
+void check_alias(elements const& in, elements const& out)
+{
+    mpi::check_alias(in.at, out.at, out.bytes);
+}
+
+void only_within(communicator const& c)
+{
+    if (c.is_inter()) [[unlikely]]
+        throw_only_within(c);
+}
+
+/// What a rank contributes, and where the result comes to; as many elements.
+struct buffers {
+    void const* send;
+    void* receive;
+};
+
+[[nodiscard]] buffers both(work& o, communicator const& c, void const* sendbuf, void* recvbuf, MPI_Count count)
+{
+    elements const out = o.reduction().of(recvbuf, count, out_names);
+    if (is_in_place(c, sendbuf, "sendbuf"))
+        return {collective::in_place, o.inout(out)};
+    elements const in = o.reduction().of(sendbuf, count, in_names);
+    check_alias(in, out);
+    void const* const send = o.input(in);
+    return {send, o.output(out)};
+}
+
+/// The same where the result is a part of what is contributed: `total` elements in, `count` out.
+[[nodiscard]] buffers part(work& o, communicator const& c, void const* sendbuf, void* recvbuf, MPI_Count total, MPI_Count count)
+{
+    elements const out = o.reduction().of(recvbuf, count, block_out_names);
+    if (!is_in_place(c, sendbuf, "sendbuf")) {
+        elements const in = o.reduction().of(sendbuf, total, block_in_names);
+        check_alias(in, out);
+        void const* const send = o.input(in);
+        return {send, o.output(out)};
+    }
+    elements const in = o.reduction().of(recvbuf, total, block_out_names);
+    if (!in.packed)
+        return {collective::in_place, in.at};
+    std::byte* const all = o.staging(in.bytes);
+    o.pack_before(in.data, all);
+    if (count != 0)
+        o.unpack_after(out.data, all);
+    return {collective::in_place, all};
+}
+
+} // namespace
+
+void reduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root)
+{
+    rooted const r = rooted_at(c, root);
+    if (!r.takes_part)
+        return;
+    o.reduction().set(op, datatype);
+    auto const n = static_cast<std::uint64_t>(count);
+    collective::combination const& how = o.reduction().how();
+    if (!r.is_root) {
+        void const* const send = o.input(o.reduction().of(sendbuf, count, in_names));
+        return collective::reduce(o.schedule(), c.team(), send, nullptr, n, how, r.root);
+    }
+    if (c.is_inter())
+        return collective::reduce(o.schedule(), c.team(), nullptr, o.output(o.reduction().of(recvbuf, count, out_names)), n, how, r.root);
+    buffers const b = both(o, c, sendbuf, recvbuf, count);
+    collective::reduce(o.schedule(), c.team(), b.send, b.receive, n, how, r.root);
+}
+
+void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    o.reduction().set(op, datatype);
+    buffers const b = both(o, c, sendbuf, recvbuf, count);
+    collective::allreduce(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how());
+}
+
+void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op)
+{
+    o.reduction().set(op, datatype);
+    check_array(recvcounts, c.size(), "recvcounts");
+    std::int64_t total = 0;
+    for (int i = 0; i < c.size(); ++i) {
+        std::int64_t const count = count_at(recvcounts, i, "recvcounts");
+        o.receiving().add(static_cast<std::uint64_t>(count));
+        if (__builtin_add_overflow(total, count, &total))
+            throw_too_many(count, c.size());
+    }
+    buffers const b = part(o, c, sendbuf, recvbuf, total, recvcounts[static_cast<std::size_t>(c.rank())]);
+    collective::reduce_scatter(o.schedule(), c.team(), b.send, b.receive, o.receiving().sizes, o.reduction().how());
+}
+
+void reduce_scatter_block(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                          MPI_Op op)
+{
+    o.reduction().set(op, datatype);
+    check_count(recvcount, "recvcount");
+    buffers const b = part(o, c, sendbuf, recvbuf, times(recvcount, c.size()), recvcount);
+    collective::reduce_scatter_block(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(recvcount), o.reduction().how());
+}
+
+void scan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    only_within(c);
+    o.reduction().set(op, datatype);
+    buffers const b = both(o, c, sendbuf, recvbuf, count);
+    collective::scan(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how());
+}
+
+void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    only_within(c);
+    o.reduction().set(op, datatype);
+    auto const n = static_cast<std::uint64_t>(count);
+    if (c.rank() != 0) {
+        buffers const b = both(o, c, sendbuf, recvbuf, count);
+        return collective::exscan(o.schedule(), c.team(), b.send, b.receive, n, o.reduction().how());
+    }
+    // The receive buffer of the first rank stays as it is, but for what lies in it.
+    void const* const mine = is_in_place(c, sendbuf, "sendbuf") ? recvbuf : sendbuf;
+    void const* const send = o.input(o.reduction().of(mine, count, in_names));
+    collective::exscan(o.schedule(), c.team(), send, nullptr, n, o.reduction().how());
+}
+
+} // namespace towline::mpi::plans

@@ -1,0 +1,186 @@
+#include "mpi/reduction.hpp"
+
+#include "layout/stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <limits>
+#include <utility>
+
+namespace towline::mpi {
+namespace {
+
+/// Bytes of elements that are laid out for a function of the program at a time, where one element is not more.
+constexpr std::int64_t image_bytes = 64 << 10;
+constexpr std::int64_t line = 64;
+
+/// By the distance from MPI_OP_NULL; no_op: it is none of reductions.
+constexpr std::array<collective::operation, 32> operations = [] {
+    using enum collective::operation;
+    std::array<collective::operation, 32> all{};
+    all.fill(no_op);
+    for (auto const& [place, what] : {std::pair{0x01, sum}, {0x02, min}, {0x03, max}, {0x04, prod}, {0x08, band}, {0x09, bor}, {0x0a, bxor},
+                                     {0x10, land}, {0x11, lor}, {0x12, lxor}, {0x18, minloc}, {0x19, maxloc}})
+        all[static_cast<std::size_t>(place)] = what;
+    return all;
+}();
+
+[[noreturn, gnu::cold]] void throw_not_for(MPI_Op op, datatype const& type)
+{
+    std::string const name = predefined_name(bits_of(op));
+    if (op == MPI_REPLACE || op == MPI_NO_OP)
+        throw failure(MPI_ERR_OP, fmt::format("op is {}, which is for one-sided communication only", name));
+    if (!type.layout().predefined())
+        throw failure(MPI_ERR_OP, fmt::format("{} works on predefined datatypes; MPI_Op_create makes an operation for others", name));
+    throw failure(MPI_ERR_OP, fmt::format("{} is not defined for {}", name, layout::info(*type.layout().predefined()).name));
+}
+
+[[nodiscard]] void* moved(void* at, std::int64_t by) noexcept
+{
+    return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(by));
+}
+
+} // namespace
+
+void reduction::set(MPI_Op op, MPI_Datatype type)
+{
+    operation& o = get(op, "op");
+    datatype& t = get_committed(type, "datatype");
+    layout::datatype const& l = t.layout();
+    auto const kind = l.predefined();
+    has_padding_ = kind && !l.is_contiguous();
+    first_ = l.true_lb();
+    handle_ = type;
+    how_.context = this;
+    how_.commutative = o.commutes();
+    how_.element = static_cast<std::uint64_t>(has_padding_ ? l.extent() : l.size());
+    if (o.predefined() != MPI_OP_NULL) {
+        auto const what = operations[bits_of(o.predefined()) - handle_traits<MPI_Op>::first];
+        loop_ = what != collective::operation::no_op && kind ? collective::find_reduction(what, *kind) : nullptr;
+        if (loop_ == nullptr) [[unlikely]]
+            throw_not_for(o.predefined(), t);
+        how_.apply = &apply_predefined;
+        return;
+    }
+    loop_ = nullptr;
+    op_ = ref<operation>(o);
+    type_ = ref<datatype>(t);
+    bool const in_rows = has_padding_ || l.is_contiguous();
+    how_.apply = in_rows ? &apply_rows : &apply_packed;
+    if (!in_rows)
+        make_images();
+}
+
+void reduction::clear() noexcept
+{
+    if (!op_)
+        return;
+    if (lent_ != MPI_DATATYPE_NULL)
+        (void)take(std::exchange(lent_, MPI_DATATYPE_NULL), "datatype");
+    op_ = {};
+    type_ = {};
+    memory_.reset();
+}
+
+reduction::elements reduction::of(void const* buffer, std::int64_t count, payload_names const& names) const
+{
+    elements e;
+    e.data = payload(buffer, count, handle_, names);
+    e.at = e.data.data();
+    e.bytes = static_cast<std::uint64_t>(e.data.bytes());
+    if (e.data.in_a_row()) [[likely]]
+        return e;
+    e.packed = !has_padding_;
+    if (has_padding_ && __builtin_mul_overflow(static_cast<std::uint64_t>(count), how_.element, &e.bytes))
+        throw failure(MPI_ERR_COUNT, fmt::format("{} elements of {} bytes are more than any memory holds", count, how_.element));
+    return e;
+}
+
+void reduction::make_images()
+{
+    layout::datatype const& l = type_->layout();
+    std::int64_t const span = l.true_extent();
+    std::int64_t const step = std::abs(l.extent());
+    // Elements that reach into each other are laid out one by one.
+    at_once_ = step < span ? 1 : std::max<std::int64_t>(1, image_bytes / std::max<std::int64_t>(step, 1));
+    std::int64_t const last = (at_once_ - 1) * l.extent();
+    std::int64_t const low = l.true_lb() + std::min<std::int64_t>(last, 0);
+    std::int64_t const high = l.true_ub() + std::max<std::int64_t>(last, 0);
+    std::int64_t const room = (high - low + 2 * line) & -line;
+    memory_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(2 * room + line));
+    // Displacement 0 is aligned as memory from malloc is, and better.
+    std::uintptr_t at = reinterpret_cast<std::uintptr_t>(memory_.get());
+    for (std::byte*& image : images_) {
+        image = reinterpret_cast<std::byte*>((at - static_cast<std::uintptr_t>(low) + line - 1) & -static_cast<std::uintptr_t>(line));
+        at += static_cast<std::uintptr_t>(room);
+    }
+}
+
+MPI_Datatype reduction::handle() noexcept
+{
+    if (find(handle_) == type_.get()) [[likely]]
+        return handle_;
+    if (lent_ == MPI_DATATYPE_NULL)
+        lent_ = give<MPI_Datatype>(type_);
+    return lent_;
+}
+
+void reduction::call(void* in, void* inout, std::int64_t count) noexcept
+{
+    MPI_Datatype type = handle();
+    if (op_->large_function() != nullptr) {
+        MPI_Count n = count;
+        op_->large_function()(in, inout, &n, &type);
+        return;
+    }
+    std::int64_t const step = type_->layout().extent();
+    while (count > 0) {
+        int n = static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
+        std::int64_t const now = n;
+        op_->function()(in, inout, &n, &type);
+        in = moved(in, now * step);
+        inout = moved(inout, now * step);
+        count -= now;
+    }
+}
+
+void reduction::apply_predefined(void const* in, void* inout, std::uint64_t count, void* self)
+{
+    static_cast<reduction*>(self)->loop_(in, inout, count);
+}
+
+void reduction::apply_rows(void const* in, void* inout, std::uint64_t count, void* self)
+{
+    auto& r = *static_cast<reduction*>(self);
+    r.call(moved(const_cast<void*>(in), -r.first_), moved(inout, -r.first_), static_cast<std::int64_t>(count));
+}
+
+void reduction::apply_packed(void const* in, void* inout, std::uint64_t count, void* self)
+{
+    auto& r = *static_cast<reduction*>(self);
+    layout::datatype const& l = r.type_->layout();
+    for (auto left = static_cast<std::int64_t>(count); left > 0;) {
+        std::int64_t const n = std::min(left, r.at_once_);
+        layout::stream const s(l, n);
+        s.unpack(r.images_[0], 0, s.size(), in);
+        s.unpack(r.images_[1], 0, s.size(), inout);
+        r.call(r.images_[0], r.images_[1], n);
+        s.pack(r.images_[1], 0, s.size(), inout);
+        in = moved(const_cast<void*>(in), s.size());
+        inout = moved(inout, s.size());
+        left -= n;
+    }
+}
+
+void reduction::apply_here(void const* in, void* inout, std::int64_t count)
+{
+    if (count == 0)
+        return;
+    if (loop_ != nullptr)
+        return loop_(in, inout, static_cast<std::size_t>(count));
+    call(const_cast<void*>(in), inout, count);
+}
+
+} // namespace towline::mpi
