@@ -31,6 +31,8 @@ public:
     }
 
     [[nodiscard]] context_id context() const noexcept { return context_; }
+    /// Before the first operation.
+    void set_context(context_id context) noexcept { context_ = context; }
     [[nodiscard]] position here() const noexcept { return here_; }
     [[nodiscard]] int rank() const noexcept { return here_.rank; }
     [[nodiscard]] int size() const noexcept { return here_.size; }

@@ -10,6 +10,7 @@
 #include "mpi/group.hpp"
 #include "mpi/info.hpp"
 #include "mpi/object.hpp"
+#include "mpi/topology.hpp"
 
 #include <atomic>
 #include <mutex>
@@ -24,18 +25,25 @@ enum class plane : std::uint32_t {
     point_to_point,
     collective,  ///< the program's collective operations
     internal,    ///< ours: what ranks agree on while they make communicators
-    ending,      ///< MPI_Finalize
+    tagged,      ///< ours under tags: of MPI_Finalize, and of calls that some of the members make under a tag of the program
 };
 
 class communicator final : public object {
 public:
-    /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has.
-    communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number)
+    /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has. The topology
+    /// may be null.
+    communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number, ref<mpi::topology> topology = {})
         : number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()), handler_(handler),
-          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), team_(team_on(plane::collective)),
-          house_team_(team_on(plane::internal))
+          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), topology_(std::move(topology)),
+          team_(team_on(plane::collective)), house_team_(team_on(plane::internal))
     {
     }
+    /// Gives back what `enter` took. Pending operations hold references: none is under way.
+    ~communicator() override;
+
+    /// Takes the number, which was agreed on for this communicator, if it was made without one (0), and tells the matcher who is in its
+    /// contexts. Before the first message.
+    void enter(std::uint32_t number);
 
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     [[nodiscard]] matching::context_id context(plane p) const noexcept { return number_ << 2 | static_cast<std::uint32_t>(p); }
@@ -49,6 +57,10 @@ public:
     [[nodiscard]] bool is_inter() const noexcept { return static_cast<bool>(remote_); }
     [[nodiscard]] group& local() const noexcept { return *local_; }
     [[nodiscard]] group& remote() const noexcept { return *remote_; }
+    /// Whom `peer` means: the remote group if there is one.
+    [[nodiscard]] group& others() const noexcept { return remote_ ? *remote_ : *local_; }
+    /// Null: it has none.
+    [[nodiscard]] mpi::topology* topology() const noexcept { return topology_.get(); }
 
     /// Its ranks to the program's collective operations.
     [[nodiscard]] collective::team& team() noexcept { return team_; }
@@ -95,7 +107,8 @@ private:
                        : collective::team(context(p), rank_, members_of(*local_));
     }
 
-    std::uint32_t const number_;
+    std::uint32_t number_;
+    bool entered_ = false;
     int const rank_;
     std::span<process_id const> const peers_;
     handler_slot handler_;
@@ -104,6 +117,7 @@ private:
     ref<info> const hints_;
     ref<group> const local_;
     ref<group> const remote_;
+    ref<mpi::topology> const topology_;
     collective::team team_;
     collective::team house_team_;
     std::atomic<MPI_Comm> handle_{MPI_COMM_NULL};

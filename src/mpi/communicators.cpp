@@ -89,7 +89,7 @@ void comm_set_name(MPI_Comm comm, char const* comm_name)
 
 void comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen)
 {
-    *resultlen = copy_string(get(comm, "comm").name(), comm_name, MPI_MAX_OBJECT_NAME);
+    *resultlen = copy_string(comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : get(comm, "comm").name(), comm_name, MPI_MAX_OBJECT_NAME);
 }
 
 /// No process is started by others yet.

@@ -4,6 +4,7 @@
 #include "engine/engine.hpp"
 #include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/communicator_numbers.hpp"
 #include "mpi/phase.hpp"
 
 #include <atomic>
@@ -27,6 +28,7 @@ public:
     [[nodiscard]] communicator& self() noexcept { return *self_; }
     [[nodiscard]] engine::engine& engine() noexcept { return *engine_; }
     [[nodiscard]] matching::matcher& matcher() noexcept { return *matcher_; }
+    [[nodiscard]] communicator_numbers& numbers() noexcept { return *numbers_; }
     /// What the program attached for buffered sends of any communicator.
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
 
@@ -42,6 +44,7 @@ private:
     static inline std::atomic<process*> instance_{nullptr};
     std::unique_ptr<engine::engine> engine_;
     std::unique_ptr<matching::matcher> matcher_;
+    std::unique_ptr<communicator_numbers> numbers_;
     bsend_space buffer_;
     ref<communicator> world_;
     ref<communicator> self_;

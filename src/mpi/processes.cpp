@@ -65,7 +65,7 @@ void process::part()
     // Everybody tells rank 0, and rank 0 everybody: it makes progress, unlike the fence of the job, so that what peers still fetch from
     // here reaches them.
     communicator& w = *world_;
-    matching::context_id const context = w.context(plane::ending);
+    matching::context_id const context = w.context(plane::tagged);
     auto const hear = [&](int rank) {
         if (matcher_->receive({context, rank, 0}, w.peer(rank), {}, "MPI_Finalize").error != matching::outcome::ok)
             throw ended_early(rank, "MPI_Finalize");
@@ -120,6 +120,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     matching::options o;
     o.threaded = thread_level == MPI_THREAD_MULTIPLE;
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
+    p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
     request_table::instance().set_threaded(o.threaded);
     try {
         job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
@@ -133,7 +134,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     p->world_ = make<communicator>(make<group>(std::move(everybody), job.rank()), ref<group>(), *handler, 0);
     p->self_ = make<communicator>(make<group>(std::vector<process_id>{job.rank()}, job.rank()), ref<group>(), *handler, 1);
     for (communicator* const c : {p->world_.get(), p->self_.get()})
-        for (plane const use : {plane::point_to_point, plane::collective, plane::internal, plane::ending})
+        for (plane const use : {plane::point_to_point, plane::collective, plane::internal, plane::tagged})
             p->matcher_->set_members(c->context(use), &is_member, &c->local());
     p->world_->set_name("MPI_COMM_WORLD");
     p->world_->set_handle(MPI_COMM_WORLD);

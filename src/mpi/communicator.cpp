@@ -1,0 +1,38 @@
+#include "mpi/communicator.hpp"
+
+#include "mpi/process.hpp"
+
+#include <algorithm>
+
+namespace towline::mpi {
+namespace {
+
+bool is_member(void* members, matching::peer who)
+{
+    return std::ranges::find(static_cast<group const*>(members)->members(), static_cast<process_id>(who)) !=
+           static_cast<group const*>(members)->members().end();
+}
+
+} // namespace
+
+void communicator::enter(std::uint32_t number)
+{
+    number_ = number;
+    team_.set_context(context(plane::collective));
+    house_team_.set_context(context(plane::internal));
+    // Receives from any source are those of the program only.
+    process::instance().matcher().set_members(context(plane::point_to_point), &is_member, &others());
+    entered_ = true;
+}
+
+communicator::~communicator()
+{
+    process* const p = process::instance_or_null();
+    if (!entered_ || p == nullptr)
+        return;
+    for (plane const use : {plane::point_to_point, plane::collective, plane::internal, plane::tagged})
+        p->matcher().forget(context(use));
+    p->numbers().give_back(number_);
+}
+
+} // namespace towline::mpi

@@ -1,0 +1,32 @@
+#pragma once
+// The last steps of every call that makes a communicator.
+
+#include "mpi/agreement.hpp"
+#include "mpi/communicator.hpp"
+#include "mpi/handles.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace towline::mpi {
+
+/// A communicator with a number that was agreed on; its error handler is the parent's (9.3).
+[[nodiscard]] ref<communicator> make_communicator(communicator& parent, ref<group> local, ref<group> remote, std::uint32_t number,
+                                                  ref<topology> = {});
+
+/// Gives it a handle.
+[[nodiscard]] MPI_Comm publish(ref<communicator>);
+/// The end of a handle; null afterwards.
+void unpublish(MPI_Comm&);
+
+/// Some ranks of an intracommunicator, in this order, make one of their own; all ranks call, each with those that it will be with. Those
+/// with an empty list, or one that they are not in, take no part: MPI_COMM_NULL.
+[[nodiscard]] MPI_Comm make_of_ranks(communicator&, std::span<int const> ranks, char const* call, ref<topology> = {});
+
+/// MPI_Comm_split; a color may be MPI_UNDEFINED.
+[[nodiscard]] MPI_Comm split(communicator&, int color, int key, char const* call);
+
+/// Throws where it is an intercommunicator.
+communicator& intra(MPI_Comm, char const* parameter);
+
+} // namespace towline::mpi
