@@ -148,6 +148,12 @@ bool matcher::test(request& r)
     return r.done();
 }
 
+void matcher::note_end() noexcept
+{
+    core_->count_end();
+    core_->engine_.notify();
+}
+
 bool matcher::cancel(request& r)
 {
     core& c = *core_;

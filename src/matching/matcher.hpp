@@ -148,6 +148,8 @@ public:
     }
     /// Changes whenever an operation has ended; a request that ended before the change is seen as done after it.
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_->load(std::memory_order_acquire); }
+    /// An operation that is not of this matcher has ended: who waits with wait_until looks again. Any thread.
+    void note_end() noexcept;
     /// Ends a receive that has not matched, as cancelled. False: it has, or has ended, or is a send (which are never cancelled).
     bool cancel(request&);
 

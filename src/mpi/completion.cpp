@@ -77,6 +77,15 @@ int result(request& r, MPI_Status* status)
     return code_of(s.error);
 }
 
+int final_result(request& r, MPI_Status* status)
+{
+    int const code = result(r, status);
+    if (r.what != request::kind::activity || r.is_persistent) [[likely]]
+        return code;
+    int const end = r.work->end();
+    return code != MPI_SUCCESS ? code : end;
+}
+
 failure failure_of(request& r, int code)
 {
     bool const is_single = r.what == request::kind::send || r.what == request::kind::receive;
@@ -113,7 +122,7 @@ namespace {
 /// A request of one call is done: its status, its end, and its error thrown.
 void conclude(request& r, MPI_Request& handle, MPI_Status* status)
 {
-    int const code = result(r, status);
+    int const code = final_result(r, status);
     if (code == MPI_SUCCESS) [[likely]]
         return retire(r, handle);
     failure const f = failure_of(r, code);
@@ -170,13 +179,13 @@ class statuses {
 public:
     explicit statuses(MPI_Status* array) : array_(array) {}
 
-    /// Fills the next status. `r` may be null.
-    void add(request* r, int position)
+    /// Fills the next status. `r` may be null. `last`: it is retired next.
+    void add(request* r, int position, bool last = false)
     {
         MPI_Status* const s = array_ != MPI_STATUSES_IGNORE ? array_ + filled_ : MPI_STATUS_IGNORE;
         int code = MPI_SUCCESS;
         if (r != nullptr)
-            code = result(*r, s);
+            code = last ? final_result(*r, s) : result(*r, s);
         else
             set_empty(s);
         if (code != MPI_SUCCESS && !failed_) {
@@ -223,7 +232,7 @@ void finish_all(list const& all, MPI_Status* array)
     statuses s(array);
     for (int i = 0; i < all.size(); ++i) {
         request* const r = all.at(i);
-        s.add(r, i);
+        s.add(r, i, takes_part(r));
         if (takes_part(r))
             retire(*r, all.handle(i));
     }
@@ -240,7 +249,7 @@ int finish_some(list const& all, int* indices, MPI_Status* array, bool retires)
         if (!takes_part(r) || !r->done())
             continue;
         indices[n++] = i;
-        s.add(r, i);
+        s.add(r, i, retires);
         if (retires)
             retire(*r, all.handle(i));
     }
@@ -395,7 +404,10 @@ void request_get_status_some(int incount, MPI_Request const* array_of_requests, 
 
 void request_free(MPI_Request* request)
 {
-    request_table::instance().release(get(*request, "request"));
+    auto& r = get(*request, "request");
+    if (r.work)
+        r.work->released();
+    request_table::instance().release(r);
     *request = MPI_REQUEST_NULL;
 }
 

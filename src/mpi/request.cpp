@@ -58,13 +58,16 @@ void request_table::sweep()
 
 void request_table::release(request& r)
 {
+    std::unique_ptr<activity> ended;  // its destructor may run functions of the program: not under the lock
     guard const g(*this);
     if (&r == nothing_)
         return;
     ++r.generation_;
     r.handle_.store(0, std::memory_order_release);
-    if (r.done()) [[likely]]
+    if (r.done()) [[likely]] {
+        ended = std::move(r.work);
         return recycle(r);
+    }
     orphans_.push_back(&r);
     if (orphans_.size() >= sweep_at_)
         sweep();

@@ -29,8 +29,12 @@ public:
     [[nodiscard]] virtual bool done() = 0;
     /// After that: how. The code of the error, or MPI_SUCCESS; never writes MPI_ERROR.
     virtual int result(MPI_Status&) = 0;
-    /// False: it cannot be cancelled.
+    /// False: it cannot be cancelled. What the program's own function says against it is thrown.
     virtual bool cancel() { return false; }
+    /// The program was told the result, and the request ends (one that is not persistent). The code of an error of that.
+    virtual int end() { return MPI_SUCCESS; }
+    /// The program freed the request without waiting for it.
+    virtual void released() {}
 };
 
 enum class send_kind : std::uint8_t { standard, synchronous, ready, buffered };
@@ -190,6 +194,8 @@ void await(request&, char const* call);
 int result(request&, MPI_Status*);
 /// The same as an exception, for the calls on one request.
 [[nodiscard, gnu::cold]] failure failure_of(request&, int code);
+/// The same, for the last time before `retire`.
+int final_result(request&, MPI_Status*);
 /// The program knows how it ended: an ordinary one is released and its handle made null, a persistent one becomes inactive.
 void retire(request&, MPI_Request& handle);
 
