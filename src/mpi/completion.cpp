@@ -88,11 +88,16 @@ int final_result(request& r, MPI_Status* status)
 
 failure failure_of(request& r, int code)
 {
-    bool const is_single = r.what == request::kind::send || r.what == request::kind::receive;
-    failure const f(code, is_single ? explain(r.operation.result(), r.data.bytes(), r.what == request::kind::receive,
-                                              r.what == request::kind::receive ? r.operation.result().source : r.rank, r.tag)
-                                    : code == MPI_ERR_TRUNCATE ? "the message that came is longer than the buffer"
-                                                               : "the operation failed");
+    auto const what = [&]() -> std::string {
+        if (r.what == request::kind::send || r.what == request::kind::receive) {
+            bool const is_receive = r.what == request::kind::receive;
+            return explain(r.operation.result(), r.data.bytes(), is_receive, is_receive ? r.operation.result().source : r.rank, r.tag);
+        }
+        if (char const* const text = r.work ? r.work->explain(code) : nullptr)
+            return text;
+        return code == MPI_ERR_TRUNCATE ? "the message that came is longer than the buffer" : "the operation failed";
+    };
+    failure const f(code, what());
     return r.comm ? f.on(*r.comm) : f;
 }
 

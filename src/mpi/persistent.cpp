@@ -46,7 +46,9 @@ void check_startable(request const& r, char const* parameter)
 void restart(request& r)
 {
     payload const data = r.data;
-    if (r.is_receive)
+    if (r.work)
+        r.work->start();
+    else if (r.is_receive)
         start(r, *r.comm, data, r.rank, r.tag);
     else
         start(r, *r.comm, r.mode, data, r.rank, r.tag);

@@ -29,6 +29,10 @@ public:
     [[nodiscard]] virtual bool done() = 0;
     /// After that: how. The code of the error, or MPI_SUCCESS; never writes MPI_ERROR.
     virtual int result(MPI_Status&) = 0;
+    /// What that code means; null: nothing particular.
+    [[nodiscard]] virtual char const* explain(int /*code*/) const { return nullptr; }
+    /// Of a persistent request: begins again. What goes wrong is thrown; then nothing is under way.
+    virtual void start() {}
     /// False: it cannot be cancelled. What the program's own function says against it is thrown.
     virtual bool cancel() { return false; }
     /// The program was told the result, and the request ends (one that is not persistent). The code of an error of that.

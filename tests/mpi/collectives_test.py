@@ -9,7 +9,7 @@ from harness import JobTest
 
 SEED = int(os.environ.get("TOWLINE_TEST_SEED", "0")) or random.randrange(1, 1 << 31)
 RANKS = (1, 2, 3, 4, 7)
-WAYS = "0"
+WAYS = "012"  # blocking, nonblocking, persistent
 
 
 def program(name: str) -> str:
