@@ -5,11 +5,11 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test asan tsan clang bench fuzz install clean
+.PHONY: help packages build demo test asan tsan clang bench bench-mpi fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 PACKAGES := packages.txt
 packages: ## installs what packages.txt lists and this machine lacks
@@ -51,13 +51,21 @@ bench: packages ## measures everything against limits and other libraries, print
 	@if command -v cargo >/dev/null; then \
 	  cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
 	  || echo "iceoryx2 could not be built (Rust 1.89 or newer): not measured"; else echo "no cargo here: iceoryx2 is not measured"; fi
-	@rm -f build/bench/*.jsonl; failed=0; \
+	@find build/bench -maxdepth 1 -name '*.jsonl' ! -name 'mpi_*' -delete; failed=0; \
 	python3 bench/conduct.py $(if $(QUICK),--quick) || failed=1; \
 	if [ -x build/bench/bin/bench_serialize ]; then build/bench/bin/bench_serialize $(if $(QUICK),--quick) >/dev/null || failed=1; fi; \
 	python3 bench/compile_time.py $(if $(QUICK),--quick) || failed=1; \
 	python3 bench/table.py; \
 	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
 	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/plot.py || echo "no plot"; \
+	exit $$failed
+
+bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other libraries, table and pictures (QUICK=1: under 3 minutes)
+	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
+	@failed=0; python3 bench/mpi measure $(if $(QUICK),--quick) || failed=1; \
+	python3 bench/mpi table; \
+	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
+	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/mpi plot || echo "no pictures"; \
 	exit $$failed
 
 fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, with Clang and the sanitizers (SECONDS=60)

@@ -102,12 +102,12 @@ class Program:
         return code
 
 
-def quantile(values, q):
+def quantile(values: list[float], q: float) -> float:
     """The value below which the share q of the sorted values lies (nearest rank)."""
     return values[max(0, min(len(values) - 1, -int(-q * len(values) // 1) - 1))]
 
 
-def summary(samples):
+def summary(samples: list[float]) -> dict[str, float]:
     s = sorted(samples)
     median = quantile(s, 0.5)
     return {"median": median, "min": s[0], "p90": quantile(s, 0.9), "spread": (quantile(s, 0.75) - quantile(s, 0.25)) / median if median else 0}

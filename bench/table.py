@@ -6,6 +6,7 @@ import json
 import pathlib
 import statistics
 import sys
+from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIMITS = {"raw", "ring", "memcpy", "vm_readv", "push", "pull", "in_place", "append", "original"}
@@ -17,7 +18,7 @@ KIB, MIB = 1 << 10, 1 << 20
 def load(folder):
     records = []
     for path in sorted(folder.glob("*.jsonl")) + [HERE / "quoted.jsonl"]:
-        if path.exists():
+        if path.exists() and not path.name.startswith("mpi_"):  # those are bench/mpi's
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 try:
                     records.append({"variant": "", "mode": "untouched", "quoted": False, "file": path.stem} | json.loads(line))
@@ -41,7 +42,7 @@ class Records:
         return found[0] if found else None
 
 
-def ratio(a, b):
+def ratio(a: "dict[str, Any] | None", b: "dict[str, Any] | None") -> "float | None":
     """How many times b is a: the median over the rounds in which both were measured, so that what drifts cancels."""
     if not a or not b:
         return None
@@ -49,7 +50,7 @@ def ratio(a, b):
     return statistics.median(x / y for x, y in pairs) if len(pairs) > 2 else a["median"] / b["median"]
 
 
-def duration(record, key="median"):
+def duration(record: "dict[str, Any] | None", key: str = "median") -> str:
     if not record:
         return "-"
     value = record[key] * {"s": 1e6, "us": 1, "ns": 1e-3}[record["unit"]]
@@ -59,7 +60,7 @@ def duration(record, key="median"):
     return f"{value * 1e-6:.3g} s"
 
 
-def size_name(n):
+def size_name(n: int) -> str:
     for unit, factor in (("GiB", 1 << 30), ("MiB", MIB), ("KiB", KIB)):
         if n >= factor:
             return f"{n // factor} {unit}"

@@ -197,6 +197,22 @@ static void get_buffers(struct work *w, int allocate, size_t bytes)
     }
 }
 
+static void put_buffers_back(struct work *w, int allocate)
+{
+    struct area *areas[] = {&w->send, &w->receive};
+    for (int i = 0; i < 2; ++i)
+        if (allocate)
+            MPI_Free_mem(areas[i]->base);
+        else
+            free(areas[i]->base);
+}
+
+static void close_link(struct conductor c)
+{
+    fclose(c.in);
+    fclose(c.out);
+}
+
 int main(int argc, char **argv)
 {
     int multiple = 0, allocate = 0, provided, ranks;
@@ -224,9 +240,10 @@ int main(int argc, char **argv)
         for (int i = 2; i < 8 && i < argc; ++i)
             snprintf(turn + strlen(turn), sizeof turn - strlen(turn), " %s", argv[i]);
         get_buffers(&w, allocate, alone_most);
-        struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : stderr};
+        struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : fopen("/dev/null", "w")};
         if (await_turn(c, &w))
             answer(c, &w);
+        close_link(c);
     } else {
         char words[MPI_MAX_LIBRARY_VERSION_STRING];
         int length;
@@ -236,7 +253,9 @@ int main(int argc, char **argv)
         get_buffers(&w, allocate, most);
         while (await_turn(c, &w))
             answer(c, &w);
+        close_link(c);
     }
+    put_buffers_back(&w, allocate);
     MPI_Finalize();
     return 0;
 }

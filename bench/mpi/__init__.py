@@ -1,0 +1,1 @@
+"""The measuring house of MPI: one C program on many libraries."""

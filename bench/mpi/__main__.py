@@ -1,0 +1,74 @@
+"""The measuring house of MPI: one program on many libraries. `python3 bench/mpi --help`; docs/benchmarks.md says how it measures."""
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import sys
+
+sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
+
+from mpi import peers, pictures, report  # noqa: E402
+from mpi.measure import House, Plan  # noqa: E402
+from mpi.progress import Progress  # noqa: E402
+from mpi.records import Results  # noqa: E402
+from mpi.subjects import ROOT, Places, subjects  # noqa: E402
+
+OUT = ROOT / "build/bench"
+
+
+def measure(options: argparse.Namespace) -> int:
+    places, progress = Places(options.build), Progress()
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        sys.exit("two processors are needed, and this process may use only one")
+    cpus = (allowed[0], allowed[1])
+    if not (places.towline / "bin/mpicc").exists():
+        sys.exit(f"nothing is built in {places.towline}: run `make bench-mpi`")
+    for line in (*([] if options.offline else peers.install(places)), *peers.build(places, [])):
+        progress.say(line)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
+    plan = Plan.of(options.quick)
+    plan.only = options.only
+    plan.rounds = options.rounds or plan.rounds
+    everyone = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
+    for old in options.out.glob("mpi_*.jsonl"):
+        old.unlink()
+    house = House(places, cpus, everyone, plan, options.out, progress)
+    house.run()
+    progress.say(f"measured in {progress.seconds():.0f} s")
+    for failure in house.failures:
+        progress.say("FAILED " + failure)
+    return 1 if house.failures else 0
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
+    p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
+    p.add_argument("--only", default="", help="regular expression: only cases whose 'name size mode cache' it matches, or 'start', 'crowd'")
+    p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
+    p.add_argument("--rounds", type=int, help="turns of each figure (24, with --quick 6)")
+    p.add_argument("--offline", action="store_true", help="installs nothing")
+    p.add_argument("--every", action="store_true", help="table: the median of every subject too")
+    p.add_argument("--strict", action="store_true", help="table: ends with 1 if something asked for is not reached")
+    p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
+    p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines and pictures go (build/bench)")
+    options = p.parse_args()
+    if options.what == "measure":
+        return measure(options)
+    results = Results.load(options.out)
+    if not results.records:
+        sys.exit(f"no figures in {options.out}: run `make bench-mpi`")
+    if options.what == "plot":
+        for path in pictures.draw(results, options.out):
+            print(path)
+        return 0
+    return report.show(results, options.every, options.strict)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

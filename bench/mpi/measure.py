@@ -1,0 +1,254 @@
+"""Measures: two ranks of every library by turns, A B C D, B C D A, ... with the raw ping-pong read between any two turns; then start-up,
+and more ranks than processors."""
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import pathlib
+import re
+import subprocess
+import time
+
+from mpi.cases import GROUPS, Case, Variant, cases
+from mpi.conductor import Broken, Pair, Wrong, read_raw, thermometer
+from mpi.peers import program
+from mpi.progress import Progress
+from mpi.records import Record, record, write
+from mpi.subjects import Places, Subject
+
+AROUND = 3e-3        # seconds between turns: the thermometer, and waking
+BEGIN_SECONDS = 1.5  # of a pair: start, first touch of its buffers, end
+START_SECONDS = {2: 0.6, 32: 1.7}
+CROWD_SECONDS = 4.0
+SLOW = 0.15  # seconds: a figure whose turn takes longer gets a third of the rounds
+
+
+@dataclasses.dataclass
+class Plan:
+    """How much is measured."""
+
+    quick: bool
+    rounds: int
+    budget: float            # seconds of a turn
+    samples: int = 40        # of a turn, at most
+    starts: tuple[tuple[int, int], ...] = ((2, 10), (32, 5))  # (ranks, times)
+    crowds: tuple[int, int] = (32, 3)                         # (ranks, times)
+    only: str = ""           # regular expression over titles
+
+    @staticmethod
+    def of(quick: bool) -> Plan:
+        return Plan(True, 6, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 24, 10e-3)
+
+    def cases(self, group: str) -> list[Case]:
+        return [c for c in cases(self.quick) if c.group == group and self.wants(c.title())]
+
+    def wants(self, title: str) -> bool:
+        return bool(re.search(self.only, title))
+
+    def step(self) -> float:
+        """Seconds of a turn and of what is around it."""
+        return self.budget + AROUND
+
+    def seconds(self, subjects: int, starting: int) -> float:
+        """How long all of it takes, about: for the bar, and for the promise that it does not take too long."""
+        figures = sum(subjects * len(c.variants()) + len(c.limits()) for g in GROUPS for c in self.cases(g))
+        begun = sum(BEGIN_SECONDS * subjects * (2 if g == "threads" else 1) for g in ("latency", "threads") if self.cases(g))
+        starts = sum(START_SECONDS[ranks] * times for ranks, times in self.starts) if self.wants("start") else 0
+        crowds = CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
+        return figures * self.rounds * self.step() + begun + starting * (starts + crowds)
+
+
+class Figure:
+    """What one subject does in one case."""
+
+    def __init__(self, subject: str, variant: str, turn: str, pair: Pair, case: Case) -> None:
+        self.subject, self.variant, self.turn, self.pair, self.case = subject, variant, turn, pair, case
+        self.rounds: list[list[float]] = []
+        self.raw: list[float] = []
+        self.batch, self.batches = 0, 0
+        self.seconds = 0.0
+        self.failure = ""
+
+    def measure(self, plan: Plan) -> None:
+        begin = time.monotonic()
+        try:
+            if not self.batch:
+                self.batch, self.batches = self.pair.calibrate(self.turn, self.case, plan.budget, plan.samples)
+                begin = time.monotonic()
+            self.rounds.append(self.pair.turn(self.turn, self.case, self.batch, self.batches))
+        except (Wrong, Broken) as e:
+            self.failure = str(e)
+        self.seconds = time.monotonic() - begin
+
+    def record(self) -> Record:
+        rounds = [[round(s / 1000, 6) for s in r] for r in self.rounds]
+        return record(self.case.name, self.case.size, self.subject, "us", rounds, self.raw, mode=self.case.mode, cache=self.case.cache,
+                      variant=self.variant, batch=self.batch)
+
+
+class House:
+    """A measurement: who takes part, and what came out."""
+
+    def __init__(self, places: Places, cpus: tuple[int, int], subjects: list[Subject], plan: Plan, out: pathlib.Path,
+                 progress: Progress) -> None:
+        self.places, self.cpus, self.plan, self.out, self.progress = places, cpus, plan, out, progress
+        self.failures: list[str] = []
+        self.subjects: list[Subject] = []
+        self.about: list[Record] = []
+        for s in subjects:
+            lacking = s.missing()
+            if lacking is None and not program(places, s.build, "bench").exists():
+                lacking = str(program(places, s.build, "bench"))
+            if lacking is None:
+                self.subjects.append(s)
+            else:
+                self._leave_out(s.name, f"there is no {lacking}")
+
+    def run(self) -> None:
+        groups = {g: self.plan.cases(g) for g in GROUPS}
+        self.progress.expect(self.plan.seconds(len(self.subjects), sum(s.starts for s in self.subjects)))
+        together = [c for g in GROUPS if g != "threads" for c in groups[g]]
+        if together:
+            self._turns(together, False)
+        if groups["threads"]:
+            self._turns(groups["threads"], True)
+        if self.plan.wants("start"):
+            self._starts()
+        if self.plan.wants("crowd"):
+            self._crowds()
+        write(self.out, "subjects", self.about)
+
+    def _leave_out(self, name: str, why: str) -> None:
+        """A peer that cannot be measured is left out with a line; without Towline there is nothing to compare."""
+        if name == "towline":
+            self.failures.append(f"towline: {why}")
+        else:
+            self.progress.say(f"{name} is left out: {why}")
+
+    # Two ranks
+
+    def _start(self, threads: bool) -> dict[tuple[str, bool], Pair]:
+        pairs: dict[tuple[str, bool], Pair] = {}
+        for s, multiple in itertools.product(self.subjects, (False, True) if threads else (False,)):
+            self.progress.now(f"starting {s.name}")
+            options = (*s.arguments, *(("--threads", "multiple") if multiple else ()))
+            try:
+                pair = Pair(s.name, s.command(2, program(self.places, s.build, "bench")), s.surroundings(), options=options)
+            except Broken as e:
+                self._leave_out(s.name, str(e))
+                continue
+            if not pair.bound_to(self.cpus):
+                self._leave_out(s.name, f"its ranks are bound to {' and '.join(pair.cpus)}, not to {self.cpus[0]} and {self.cpus[1]}")
+                pair.leave()
+                continue
+            pairs[s.name, multiple] = pair
+            self.progress.step(BEGIN_SECONDS)
+            if not any(a["subject"] == s.name for a in self.about):
+                self.about.append({"bench": "mpi", "case": "subject", "size": 0, "subject": s.name, "library": pair.words,
+                                   "settings": s.settings(), "why": s.why})
+        return pairs
+
+    def _turns(self, wanted: list[Case], threads: bool) -> None:
+        limits = thermometer(self.places.programs / "limits", self.cpus)
+        pairs: dict[tuple[str, bool], Pair] = {}
+        done: dict[str, list[Record]] = {}
+        try:
+            pairs = self._start(threads)
+            for case in wanted:
+                figures = self._figures(case, pairs, limits)
+                self._rounds(case, figures, limits)
+                done.setdefault(case.group, []).extend(f.record() for f in figures if f.rounds and not f.failure)
+                self.failures += [f"{case.title()}: {f.failure}" for f in figures if f.failure]
+                write(self.out, case.group, done[case.group])
+        finally:
+            for pair in [*pairs.values(), limits]:
+                wrong = pair.leave()
+                if wrong:
+                    self.failures.append(wrong)
+
+    def _figures(self, case: Case, pairs: dict[tuple[str, bool], Pair], limits: Pair) -> list[Figure]:
+        variants: tuple[Variant, ...] = case.variants()
+        figures = [Figure(s.name, v.name, v.turn, pairs[s.name, v.threads], case)
+                   for s in self.subjects for v in variants if (s.name, v.threads) in pairs and pairs[s.name, v.threads].ranks]
+        return figures + [Figure(subject, "", turn, limits, case) for subject, turn in case.limits()]
+
+    def _rounds(self, case: Case, figures: list[Figure], limits: Pair) -> None:
+        self.progress.now(case.title())
+        for number in range(self.plan.rounds):
+            shift = number % len(figures) if figures else 0
+            raw = read_raw(limits)
+            for f in figures[shift:] + figures[:shift]:
+                if f.failure or (f.seconds > SLOW and number >= max(2, self.plan.rounds // 3)):
+                    self.progress.step(self.plan.step())
+                    continue
+                f.measure(self.plan)
+                before, raw = raw, read_raw(limits)
+                if not f.failure:
+                    f.raw.append((before + raw) / 2)
+                self.progress.step(self.plan.step())
+
+    # Start-up and many ranks
+
+    def _run(self, subject: Subject, ranks: int, name: str, *arguments: str, patience: float = 60) -> tuple[float, str] | None:
+        """Seconds from start to end, and what was printed; None if it failed, which is noted."""
+        command = subject.command(ranks, program(self.places, subject.build, name), *arguments)
+        begin = time.monotonic()
+        try:
+            told = subprocess.run(command, env=subject.surroundings(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=patience)
+        except subprocess.TimeoutExpired:
+            self.failures.append(f"{subject.name}: {name} of {ranks} ranks did not end within {patience:.0f} s")
+            return None
+        took = time.monotonic() - begin
+        if told.returncode != 0:
+            words = (told.stderr or told.stdout).strip().splitlines() or [""]
+            self.failures.append(f"{subject.name}: {name} of {ranks} ranks ended with code {told.returncode}: {words[-1]}")
+            return None
+        return took, told.stdout
+
+    def _starts(self) -> None:
+        made = []
+        for ranks, times in self.plan.starts:
+            self.progress.now(f"start-up of {ranks} ranks")
+            took: dict[str, list[list[float]]] = {}
+            starting = [s for s in self.subjects if s.starts]
+            for number in range(times):
+                for s in starting[number % len(starting):] + starting[:number % len(starting)] if starting else []:
+                    ran = self._run(s, ranks, "hello") if len(took.get(s.name, [])) == number else None
+                    if ran is None:
+                        continue
+                    if ran[1].count("hello from rank") != ranks:
+                        self.failures.append(f"{s.name}: not every rank of {ranks} said hello")
+                    took.setdefault(s.name, []).append([round(ran[0], 6)])
+                    self.progress.step(START_SECONDS[ranks])
+            took["process"] = [[alone()] for _ in range(times)]
+            made += [record("start", ranks, name, "s", rounds) for name, rounds in took.items()]
+        write(self.out, "start", made)
+
+    def _crowds(self) -> None:
+        ranks, times = self.plan.crowds
+        self.progress.now(f"{ranks} ranks on 2 processors")
+        memory: dict[str, list[list[float]]] = {}
+        barrier: dict[str, list[list[float]]] = {}
+        for s in [s for _ in range(times) for s in self.subjects if s.starts]:
+            ran = self._run(s, ranks, "bench", "--crowd", "300" if self.plan.quick else "1000")
+            self.progress.step(CROWD_SECONDS)
+            if ran is None:
+                continue
+            told = {line.split()[0]: [float(x) for x in line.split()[1:]] for line in ran[1].splitlines() if line.split()}
+            if len(told.get("memory", [])) != ranks or not told.get("barrier"):
+                self.failures.append(f"{s.name}: what a crowd printed is not understood")
+                continue
+            memory.setdefault(s.name, []).append([round(kib / 1024, 4) for kib in told["memory"]])
+            barrier.setdefault(s.name, []).append([round(ns / 1000, 3) for ns in told["barrier"]])
+        made = [record("memory", ranks, name, "MiB", rounds) for name, rounds in memory.items()]
+        made += [record("crowd_barrier", ranks, name, "us", rounds) for name, rounds in barrier.items()]
+        write(self.out, "crowd", made)
+
+
+def alone() -> float:
+    """Seconds that starting and ending one process takes that does nothing: what every start-up contains."""
+    begin = time.monotonic()
+    subprocess.run(["/bin/true"], check=True, env=dict(os.environ))
+    return round(time.monotonic() - begin, 6)

@@ -1,0 +1,107 @@
+"""Draws what bench/mpi measured, as DIR/mpi_*.png. Reads the JSON lines and nothing else; needs matplotlib (bench/requirements.txt)."""
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+from mpi.cases import COLLECTIVES, DATATYPES
+from mpi.records import LIMITS, Record, Results
+from table import size_name
+
+COLORS = {"towline": "#0057b7", "mpich5": "#d1495b", "impi2021": "#3a7d44", "ompi5": "#c98b00", "raw": "#000000", "by_hand": "#777777",
+          "memcpy": "#aaaaaa", "process": "#777777"}
+DASHES = {"": "-", "tuned": "--", "native": "-.", "heap": ":", "ucx": "--"}
+
+
+def color(subject: str) -> str:
+    return COLORS.get(subject) or COLORS.get(subject.split("-")[0], "#555555")
+
+
+def dash(subject: str) -> str:
+    return ":" if subject in LIMITS else DASHES.get(subject.partition("-")[2], "-")
+
+
+def curves(axis: Any, records: list[Record], title: str, bandwidth: bool = False) -> None:
+    """Time, or bytes a second, over size; a line for each subject."""
+    sizes = sorted({r["size"] for r in records if r["size"]})
+    names = sorted({r["subject"] for r in records}, key=lambda name: (name in LIMITS, name != "towline", name))
+    for subject in names:
+        points = sorted((r["size"], r["median"]) for r in records if r["subject"] == subject and r["size"])
+        heights = [s / m / 1000 if bandwidth else m for s, m in points]  # bytes a microsecond are MB/s
+        axis.plot([s for s, _ in points], heights, label=subject, color=color(subject), linestyle=dash(subject), marker=".",
+                  linewidth=2 if subject == "towline" else 1.1, zorder=3 if subject == "towline" else 2)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xticks(sizes, [size_name(s) for s in sizes], rotation=45, fontsize=7)
+    axis.set_ylabel("GB/s" if bandwidth else "microseconds")
+    axis.set_title(title, fontsize=10)
+    axis.grid(True, which="major", alpha=0.3)
+    axis.legend(fontsize=6)
+
+
+def bars(axis: Any, records: list[Record], title: str) -> None:
+    """One bar a subject, the best on top; whiskers from the lowest sample to the 90th percentile."""
+    ordered = sorted(records, key=lambda r: -float(r["median"]))
+    medians = [float(r["median"]) for r in ordered]
+    reach = [[m - float(r["min"]) for m, r in zip(medians, ordered)], [max(0.0, float(r["p90"]) - m) for m, r in zip(medians, ordered)]]
+    labels = [r["subject"] + (f" {r['variant']}" if r.get("variant") else "") for r in ordered]
+    axis.barh(labels, medians, color=[color(r["subject"]) for r in ordered], height=0.65, xerr=reach, ecolor="#999999")
+    for i, m in enumerate(medians):
+        axis.annotate(f"  {m:.3g}", (m, i), va="bottom", fontsize=7)
+    axis.set_xscale("log")
+    axis.set_xlim(right=max(medians) * 4)
+    axis.set_xlabel({"us": "microseconds", "s": "seconds"}.get(ordered[0]["unit"], ordered[0]["unit"]))
+    axis.set_title(title, fontsize=10)
+    axis.tick_params(axis="y", labelsize=7)
+
+
+Panel = tuple[str, list[Record], bool, bool]  # title, figures, as curves, as bandwidth
+
+
+def panels(results: Results) -> dict[str, list[Panel]]:
+    """Picture -> what is drawn on it; only what was measured."""
+    found: dict[str, list[Panel]] = {"latency": [], "bandwidth": [], "collectives": [], "datatypes": [], "start": [], "memory": []}
+    for cache in ("warm", "cold"):
+        for mode in ("untouched", "rewritten"):
+            figures = results.find(case="latency", mode=mode, cache=cache)
+            found["latency"].append((f"one way, {mode}, {cache}", figures, True, False))
+            found["bandwidth"].append((f"one message after another, {mode}, {cache}", figures, True, True))
+    for mode in ("untouched", "rewritten"):
+        found["bandwidth"].append((f"windows, {mode}", results.find(case="stream", mode=mode), True, True))
+        for name in COLLECTIVES:
+            if name != "barrier":
+                found["collectives"].append((f"{name}, {mode}", results.find(case=name, mode=mode), True, False))
+    found["collectives"].append(("barrier", results.find(case="barrier"), False, False))
+    for name in DATATYPES:
+        found["datatypes"].append((name, results.find(case="type_" + name), True, False))
+    for ranks in sorted({r["size"] for r in results.find(case="start")}):
+        found["start"].append((f"hello world, {ranks} ranks, start to end", results.find(case="start", size=ranks), False, False))
+    found["memory"].append(("proportional memory of a rank, after messages of all pairs", results.find(case="memory"), False, False))
+    found["memory"].append(("barrier of 32 ranks on 2 processors", results.find(case="crowd_barrier"), False, False))
+    found = {name: [p for p in drawn if p[1]] for name, drawn in found.items()}
+    return {name: drawn for name, drawn in found.items() if drawn}
+
+
+def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    written = []
+    for name, drawn in panels(results).items():
+        wide = 1 if len(drawn) == 1 else 2
+        rows = -(-len(drawn) // wide)
+        figure, axes = plt.subplots(rows, wide, figsize=(6.5 * wide, 4.2 * rows), squeeze=False, layout="constrained")
+        for axis, (title, figures, as_curves, bandwidth) in zip(axes.flat, drawn):
+            if as_curves:
+                curves(axis, figures, title, bandwidth)
+            else:
+                bars(axis, figures, title)
+        for axis in axes.flat[len(drawn):]:
+            axis.axis("off")
+        path = folder / f"mpi_{name}.png"
+        figure.savefig(path, dpi=110)
+        plt.close(figure)
+        written.append(path)
+    return written

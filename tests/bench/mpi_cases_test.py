@@ -1,0 +1,87 @@
+"""Every case that is measured, taken once on Towline and by hand: both check their data."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from mpi import peers
+from mpi.cases import KIB, Case, cases
+from mpi.conductor import Pair, Wrong, thermometer
+from mpi.peers import program
+from mpi.subjects import Places, subjects
+
+BUILD = pathlib.Path(os.environ["BUILD"])
+SANITIZERS = os.environ.get("TOWLINE_SANITIZE", "")
+CPUS = sorted(os.sched_getaffinity(0))[:2]
+MOST = 256 * KIB
+
+
+@unittest.skipIf(len(CPUS) < 2, "two processors are needed")
+class EveryCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.places = Places(BUILD, pathlib.Path(cls.folder.name) / "none", pathlib.Path(cls.folder.name))
+        failed = peers.build(cls.places, [f"-fsanitize={SANITIZERS}"] if SANITIZERS else [])
+        assert not failed, failed
+        cls.towline = subjects(cls.places, tuple(CPUS))[0]
+
+    def turns(self, pair, wanted):
+        for name, case in sorted(wanted, key=lambda w: (w[0], w[1].title())):
+            with self.subTest(name=name, case=case.title()):
+                try:
+                    samples = pair.turn(name, case, 2, 3)
+                except Wrong as e:
+                    self.fail(str(e))
+                self.assertEqual(len(samples), 3)
+                self.assertTrue(all(s >= 0 for s in samples), samples)
+
+    def everything(self):
+        return [c for c in {*cases(True), *cases(False)} if c.size <= MOST]
+
+    def test_on_towline(self):
+        for options in ((), ("--threads", "multiple"), ("--allocate",)):
+            pair = Pair("towline", self.towline.command(2, program(self.places, "abi", "bench")), self.towline.surroundings(), 120, options)
+            self.assertIn("Towline", pair.words)
+            self.assertTrue(pair.bound_to(tuple(CPUS)), pair.cpus)
+            wanted = [(v.turn, c) for c in self.everything() for v in c.variants() if not options or c.size <= 8]
+            self.turns(pair, wanted)
+            with self.assertRaisesRegex(Wrong, "no such case"):
+                pair.turn("nonsense", Case("", "", 8), 1, 2)
+            with self.assertRaisesRegex(Wrong, "too big"):
+                pair.turn("latency", Case("", "", 1 << 40), 1, 2)
+            self.assertIsNone(pair.leave())
+
+    def test_by_hand(self):
+        pair = thermometer(self.places.programs / "limits", tuple(CPUS), 120)
+        self.assertTrue(pair.bound_to(tuple(CPUS)))
+        self.turns(pair, [(turn, c) for c in self.everything() for _, turn in c.limits()])
+        with self.assertRaisesRegex(Wrong, "no such limit"):
+            pair.turn("raw", Case("", "", 64), 1, 2)
+        self.assertIsNone(pair.leave())
+
+    def run_many(self, ranks, name, *arguments):
+        command = self.towline.command(ranks, program(self.places, "abi", name), *arguments)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    def test_hello_and_crowd(self):
+        self.assertEqual(sorted(self.run_many(3, "hello")), [f"hello from rank {r} of 3" for r in range(3)])
+        memory, barrier = self.run_many(5, "bench", "--crowd", "1")
+        self.assertEqual((memory.split()[0], len(memory.split())), ("memory", 6))
+        self.assertTrue(all(int(kib) > 0 for kib in memory.split()[1:]))
+        self.assertEqual(barrier.split()[0], "barrier")
+        self.assertGreaterEqual(len(barrier.split()), 3)
+
+    def test_alone(self):
+        lines = self.run_many(2, "bench", "--alone", "latency", "8", "rewritten", "warm", "2", "3")
+        self.assertEqual(lines[0].split()[0], "samples")
+        self.assertEqual(len(lines[0].split()), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
