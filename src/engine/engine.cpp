@@ -30,6 +30,8 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
     peers = std::make_unique<peer_state[]>(config.size);
     counts.attach(config.counters);
     for (auto const& t : config.transports) {
+        if (config.one_thread)
+            t->one_thread();
         t->set_failure_handler(&on_failure, this);
         t->set_handler(wire::message, &on_message, this);
         t->set_handler(wire::fragment, &on_fragment, this);
@@ -86,7 +88,7 @@ void engine::impl::close() noexcept
 engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 {
     living::add(*impl_);
-    if (impl_->config.background && impl_->config.event != nullptr)
+    if (impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
         impl_->start_background();
 }
 

@@ -151,6 +151,7 @@ struct setup {
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
     bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
+    bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
     std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
     bool (*is_dead)(void* context, peer) = nullptr;     ///< asked after `deaths` moved

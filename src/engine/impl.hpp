@@ -125,9 +125,15 @@ struct fetching {
 class polling_token {
 public:
     /// Takes the token if it is free. Acquires what the last holder did.
-    [[nodiscard]] bool try_acquire() noexcept
+    [[nodiscard]] bool try_acquire(bool alone) noexcept
     {
         std::uint32_t expected = 0;
+        if (alone) {
+            if (word_.load(std::memory_order_relaxed) != 0)
+                return false;
+            word_.store(1, std::memory_order_relaxed);
+            return true;
+        }
         return word_.load(std::memory_order_relaxed) == 0 &&
                word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
     }
@@ -169,7 +175,7 @@ struct engine::impl {
     std::uint32_t idle_polls = 0;  ///< since something was handled
     std::uint32_t busy_polls = 0;
 
-    [[nodiscard]] bool acquire_token() noexcept { return token.try_acquire(); }
+    [[nodiscard]] bool acquire_token() noexcept { return token.try_acquire(config.one_thread); }
     /// Lets another thread poll; wakes one that went to sleep because it could not.
     void release_token() noexcept;
     enum class poller { foreground, background };

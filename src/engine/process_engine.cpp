@@ -34,7 +34,7 @@ bool attach_works(job::membership& job)
 
 } // namespace
 
-std::unique_ptr<engine> process_engine(bool background)
+std::unique_ptr<engine> process_engine(bool background, bool one_thread)
 {
     auto& job = job::membership::instance();
     setup s;
@@ -47,6 +47,7 @@ std::unique_ptr<engine> process_engine(bool background)
     s.counters = job.self().counters;
     s.oversubscribed = static_cast<std::uint32_t>(job.size()) > job.header().cores;
     s.background = background;
+    s.one_thread = one_thread;
     s.cross_memory_attach = attach_works(job);
     s.deaths = &job.header().deaths;
     s.is_dead = &is_dead;

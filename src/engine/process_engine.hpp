@@ -8,8 +8,9 @@
 namespace towline::engine {
 
 /// Builds the engine of this process from its membership and the transports that are there. Joins the job if that has not happened.
-/// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls.
+/// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls. `one_thread`: the
+/// program promises that one thread at a time calls.
 /// Throws what membership::instance, the transports and engine::engine throw.
-[[nodiscard]] std::unique_ptr<engine> process_engine(bool background = true);
+[[nodiscard]] std::unique_ptr<engine> process_engine(bool background = true, bool one_thread = false);
 
 } // namespace towline::engine

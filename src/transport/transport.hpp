@@ -71,6 +71,9 @@ public:
         failure_context_ = context;
     }
 
+    /// From now on one thread at a time calls this component: it may do without its locks.
+    virtual void one_thread() noexcept {}
+
     /// Sends head followed by body as one message (either may be empty). Never blocks, and makes the peer's sleeper wake if there is one.
     /// Allocates at the first message to a peer, and seldom when its room grows. Throws limit_error if both together exceed max_eager,
     /// std::bad_alloc if there is no memory to begin with, system_error if the peer's memory cannot be reached.

@@ -41,7 +41,7 @@ public:
             if (!writer_.open())
                 begin();
             // The reader is this component, so nothing can be corrupt.
-            bool const one = body.empty() && head.size() <= shm::inline_bytes && writer_.write_one(id, head);
+            bool const one = head.size() + body.size() <= shm::inline_bytes && writer_.write_one(id, head, body);
             if (!one && writer_.write(id, head, body) != ring_writer::outcome::written)
                 return send_status::busy;
         }

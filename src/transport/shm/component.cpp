@@ -61,9 +61,15 @@ public:
 
     void set_handler(handler_id id, handler function, void* context) override { handlers_.set(id, function, context); }
 
+    void one_thread() noexcept override
+    {
+        for (peer p = 0; p < size_; ++p)
+            outbound_[p].one_thread();
+    }
+
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
-        if (body.empty() && head.size() <= inline_bytes && to < size_ && outbound_[to].send_one(id, head)) [[likely]]
+        if (head.size() + body.size() <= inline_bytes && to < size_ && outbound_[to].send_one(id, head, body)) [[likely]]
             return send_status::sent;
         return send_any(to, id, head, body);
     }

@@ -148,7 +148,7 @@ void outbound::reclaim(environment& env) noexcept
 
 void outbound::close(environment& env, peer to) noexcept
 {
-    guard const lock(locked_);
+    guard const lock(locked_, alone_);
     if (state_ == state::open && env.gone(to)) {
         env.deallocate(writer_.header());
         for (std::size_t i = 0; i < retired_count_; ++i)
@@ -161,14 +161,14 @@ void outbound::close(environment& env, peer to) noexcept
 
 void outbound::park() noexcept
 {
-    guard const lock(locked_);
+    guard const lock(locked_, alone_);
     if (state_ == state::open)
         writer_.park();
 }
 
 bool outbound::take_loss() noexcept
 {
-    guard const lock(locked_);
+    guard const lock(locked_, alone_);
     return std::exchange(lost_, false);
 }
 

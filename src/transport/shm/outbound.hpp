@@ -12,11 +12,11 @@ namespace towline::transport::shm {
 class alignas(64) outbound {
 public:
     /// The short way of what fits one cell, to a peer that has been sent to before. False, and nothing happened, if anything is in its way.
-    [[nodiscard, gnu::always_inline]] bool send_one(handler_id id, std::span<std::byte const> payload) noexcept
+    [[nodiscard, gnu::always_inline]] bool send_one(handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
     {
-        if (locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+        if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             return false;
-        bool const sent = state_ == state::open && writer_.write_one(id, payload);
+        bool const sent = state_ == state::open && writer_.write_one(id, head, body);
         if (sent) [[likely]]
             event_->notify(fences_);
         locked_.store(false, std::memory_order_release);
@@ -25,7 +25,7 @@ public:
     /// As component::try_send, the sizes being checked. After `unreachable`, ask `take_loss`.
     send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
     {
-        guard const lock(locked_);
+        guard const lock(locked_, alone_);
         if (state_ != state::open) [[unlikely]] {
             if (!begin(env, to, head.size() + body.size()))
                 return send_status::unreachable;
@@ -38,6 +38,9 @@ public:
         event_->notify(fences_);
         return send_status::sent;
     }
+
+    /// One thread at a time sends from now on.
+    void one_thread() noexcept { alone_ = true; }
 
     /// No message leaves any more. The rings are given back if the peer can no longer touch them.
     void close(environment&, peer to) noexcept;
@@ -52,9 +55,9 @@ private:
     /// Threads of one process that send to the same peer; one exchange when there is no other.
     class guard {
     public:
-        explicit guard(std::atomic<bool>& flag) noexcept : flag_(flag)
+        guard(std::atomic<bool>& flag, bool alone) noexcept : flag_(flag)
         {
-            if (flag_.exchange(true, std::memory_order_acquire)) [[unlikely]]
+            if (!alone && flag_.exchange(true, std::memory_order_acquire)) [[unlikely]]
                 wait();
         }
         ~guard() { flag_.store(false, std::memory_order_release); }
@@ -74,6 +77,7 @@ private:
     void reclaim(environment&) noexcept;
 
     std::atomic<bool> locked_{false};
+    bool alone_ = false;
     state state_ = state::fresh;
     bool lost_ = false;
     std::uint8_t full_ = 0;          ///< times the ring was found full since it began
