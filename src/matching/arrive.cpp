@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 namespace towline::matching {
@@ -18,6 +19,18 @@ template <class T>
     if (from.size() < sizeof to)
         return false;
     std::memcpy(&to, from.data(), sizeof to);
+    return true;
+}
+
+/// The envelope at the head's beginning. Field by field: what was stored in one piece and is loaded in others waits for the store.
+template <class Header>
+[[nodiscard]] bool read_envelope(std::span<std::byte const> head, envelope& to) noexcept
+{
+    if (head.size() < sizeof(Header))
+        return false;
+    std::memcpy(&to.context, head.data() + offsetof(Header, context), sizeof to.context);
+    std::memcpy(&to.source, head.data() + offsetof(Header, source), sizeof to.source);
+    std::memcpy(&to.tag, head.data() + offsetof(Header, tag), sizeof to.tag);
     return true;
 }
 
@@ -46,7 +59,7 @@ void core::note_ready_error(peer from, envelope const& e)
                   engine_.rank(), e.source, from, e.tag, e.context, n);
 }
 
-void core::arrive(peer from, envelope const& e, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready)
+[[gnu::always_inline]] inline void core::arrive(peer from, envelope const& e, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready)
 {
     if (!possible(*this, from, e)) [[unlikely]]
         return drop(from, fmt::format("from source {} with tag {}: both are 0 or more", e.source, e.tag));
@@ -84,19 +97,19 @@ void core::arrive(peer from, envelope const& e, std::span<std::byte const> bytes
 void core::on_eager(void* self, engine::engine&, engine::incoming& m)
 {
     auto& c = *static_cast<core*>(self);
-    wire::eager_header h;
-    if (!read(m.head(), h) || m.blocks() != 0) [[unlikely]]
+    envelope e;
+    if (!read_envelope<wire::eager_header>(m.head(), e) || m.blocks() != 0) [[unlikely]]
         return c.drop(m.source(), fmt::format("a message of {} bytes with {} blocks is none", m.head().size(), m.blocks()));
-    c.arrive(m.source(), {h.context, h.source, h.tag}, m.head().subspan(sizeof h), 0, false);
+    c.arrive(m.source(), e, m.head().subspan(sizeof(wire::eager_header)), 0, false);
 }
 
 void core::on_ready(void* self, engine::engine&, engine::incoming& m)
 {
     auto& c = *static_cast<core*>(self);
-    wire::eager_header h;
-    if (!read(m.head(), h) || m.blocks() != 0)
+    envelope e;
+    if (!read_envelope<wire::eager_header>(m.head(), e) || m.blocks() != 0)
         return c.drop(m.source(), fmt::format("a ready message of {} bytes with {} blocks is none", m.head().size(), m.blocks()));
-    c.arrive(m.source(), {h.context, h.source, h.tag}, m.head().subspan(sizeof h), 0, true);
+    c.arrive(m.source(), e, m.head().subspan(sizeof(wire::eager_header)), 0, true);
 }
 
 void core::on_synchronous(void* self, engine::engine&, engine::incoming& m)

@@ -94,7 +94,14 @@ struct core {
     };
 
     // Ends (matcher.cpp). No lock held.
-    void begin(request&, operation);
+    static void begin(request& r, operation what)
+    {
+        if (!r.done()) [[unlikely]]
+            throw_under_way();
+        r.what_ = what;
+        r.behind_ = nullptr;
+    }
+    [[noreturn, gnu::cold]] static void throw_under_way();
     /// The result is written; tells the owner. The request may be gone afterwards.
     void finish(request&) noexcept;
     /// The request ended within its start: nobody can wait for it yet.
@@ -118,7 +125,12 @@ struct core {
                held_back[to].load(std::memory_order_relaxed) == 0;
     }
     void send_waiting(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
-    static void check(envelope const&, void const* data, std::uint64_t bytes);
+    static void check(envelope const& e, void const* data, std::uint64_t bytes)
+    {
+        if ((e.source | e.tag) < 0 || (data == nullptr && bytes != 0)) [[unlikely]]
+            throw_bad_send(e, bytes);
+    }
+    [[noreturn, gnu::cold]] static void throw_bad_send(envelope const&, std::uint64_t bytes);
     [[nodiscard]] sending_slot& open_slot(request&, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,
                                           std::uint64_t& token);
     /// One of its ends has come. Lock held; the request to finish, or null.

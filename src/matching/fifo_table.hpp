@@ -94,16 +94,12 @@ private:
     static constexpr std::size_t first_buckets = 64;
     static constexpr int most_bits = 22;
 
-    /// Multiplicative hashing; contexts, ranks and tags are small and dense, so the high bits of the product are what differs.
+    /// Contexts, ranks and tags are small and dense. The factors are 2^64 times the powers of 1/g, g^4 = g + 1, whose sums of small
+    /// multiples lie evenly between 0 and 1 (M. Roberts, "The unreasonable effectiveness of quasirandom sequences"): the high bits differ.
     [[nodiscard]] static std::uint64_t hash(pattern const& k) noexcept
     {
-        std::uint64_t x = (std::uint64_t{static_cast<std::uint32_t>(k.source)} << 32 | static_cast<std::uint32_t>(k.tag)) +
-                          k.context * std::uint64_t{0xd6e8feb86659fd93};
-        x ^= x >> 32;
-        x *= 0x9e3779b97f4a7c15;
-        x ^= x >> 29;
-        x *= 0xbf58476d1ce4e5b9;
-        return x;
+        return static_cast<std::uint32_t>(k.tag) * std::uint64_t{0xd1b54a32d192ed03} +
+               static_cast<std::uint32_t>(k.source) * std::uint64_t{0xabc98388fb8fac03} + k.context * std::uint64_t{0x8cb92ba72f3d8dd7};
     }
 
     void grow() noexcept

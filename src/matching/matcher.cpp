@@ -38,12 +38,9 @@ core::~core()
         delete std::exchange(free_nodes, free_nodes->links[0].after);
 }
 
-void core::begin(request& r, operation what)
+void core::throw_under_way()
 {
-    if (!r.done()) [[unlikely]]
-        throw usage_error("matching: a request is started while its last operation is under way");
-    r.what_ = what;
-    r.behind_ = nullptr;
+    throw usage_error("matching: a request is started while its last operation is under way");
 }
 
 void core::finish(request& r) noexcept

@@ -51,14 +51,9 @@ public:
     /// The first posted node that takes the message, which leaves the queue; or null.
     [[nodiscard]] Node* match(envelope const& e) noexcept
     {
-        Node* best = nullptr;
-        for (unsigned k = 0; k < 4; ++k) {
-            if (count_[k] == 0)
-                continue;
-            Node* const n = table_.first(opened(e, static_cast<wildcards>(k)));
-            if (n != nullptr && (best == nullptr || Access::sequence(*n) < Access::sequence(*best)))
-                best = n;
-        }
+        Node* best = count_[0] != 0 ? table_.first(opened(e, wildcards::none)) : nullptr;
+        if (table_.size() != count_[0]) [[unlikely]]
+            best = older(best, e);
         if (best != nullptr)
             remove(*best);
         return best;
@@ -70,6 +65,17 @@ public:
     }
 
 private:
+    /// The same with wildcards: the oldest of the four kinds.
+    [[nodiscard]] Node* older(Node* best, envelope const& e) const noexcept
+    {
+        for (unsigned k = 1; k < 4; ++k) {
+            Node* const n = count_[k] != 0 ? table_.first(opened(e, static_cast<wildcards>(k))) : nullptr;
+            if (n != nullptr && (best == nullptr || Access::sequence(*n) < Access::sequence(*best)))
+                best = n;
+        }
+        return best;
+    }
+
     fifo_table<Node, Access> table_;
     std::array<std::size_t, 4> count_{};
     std::uint64_t last_ = 0;

@@ -138,9 +138,14 @@ void matcher::start_receive(request& r, pattern const& p, peer from, sink const&
     c.begin(r, operation::receive);
     if (to.data == nullptr && to.capacity != 0 && to.unpack == nullptr) [[unlikely]]
         throw usage_error(fmt::format("matching: {} bytes are to be received at a null pointer", to.capacity));
-    r.pattern_ = p;
+    // Field by field: see read_envelope.
+    r.pattern_.context = p.context;
+    r.pattern_.source = p.source;
+    r.pattern_.tag = p.tag;
     r.peer_ = from;
-    r.sink_ = to;
+    r.sink_.data = to.data;
+    r.sink_.capacity = to.capacity;
+    r.sink_.unpack = to.unpack;
     r.state_.store(request::state::pending, std::memory_order_relaxed);
     unexpected_message* m = nullptr;
     bool tell = false;
@@ -192,7 +197,8 @@ status matcher::receive(pattern const& p, peer from, sink const& to, char const*
         core_->abandon(r);
         throw;
     }
-    return r.result();
+    status const& s = r.result();
+    return {s.source, s.tag, s.bytes, s.error, s.cancelled};  // field by field: they were written just now
 }
 
 } // namespace towline::matching

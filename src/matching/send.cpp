@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cstring>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 
 namespace towline::matching {
 namespace {
@@ -20,31 +21,24 @@ std::span<std::byte const> bytes_of(T const& value) noexcept
 
 } // namespace
 
-void core::check(envelope const& e, void const* data, std::uint64_t bytes)
+void core::throw_bad_send(envelope const& e, std::uint64_t bytes)
 {
-    if (e.source < 0 || e.tag < 0) [[unlikely]]
+    if (e.source < 0 || e.tag < 0)
         throw usage_error(fmt::format("matching: a message from {} with tag {}: both are 0 or more", e.source, e.tag));
-    if (data == nullptr && bytes != 0) [[unlikely]]
-        throw usage_error(fmt::format("matching: {} bytes at a null pointer are to be sent", bytes));
+    throw usage_error(fmt::format("matching: {} bytes at a null pointer are to be sent", bytes));
 }
 
 void core::send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
 {
-    wire::eager_header const header{e.context, e.source, e.tag};
+    // In pieces of the sizes in which it is copied again: a load that covers several stores waits until they have left for the cache.
+    struct header {
+        std::uint64_t context_and_source;
+        std::uint32_t tag;
+    };
+    static_assert(offsetof(wire::eager_header, tag) == offsetof(header, tag) && std::endian::native == std::endian::little);
+    header const h{e.context | std::uint64_t{static_cast<std::uint32_t>(e.source)} << 32, static_cast<std::uint32_t>(e.tag)};
     auto const id = static_cast<engine::handler_id>(first_handler + (mode == send_mode::ready ? wire::ready : wire::eager));
-    // What fits the line of the engine's cheapest message goes in one part.
-    constexpr std::size_t line = 56;
-    if (bytes <= line - sizeof header) {
-        std::array<std::byte, line> together;
-        std::memcpy(together.data(), &header, sizeof header);
-        std::byte* const body = together.data() + sizeof header;
-        if (bytes == 8)
-            std::memcpy(body, data, 8);
-        else if (bytes != 0)
-            std::memcpy(body, data, bytes);
-        return engine_.send_small(to, id, {together.data(), sizeof header + bytes});
-    }
-    engine_.send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes});
+    engine_.send_small(to, id, bytes_of(h).first(sizeof(wire::eager_header)), {static_cast<std::byte const*>(data), bytes});
 }
 
 sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,

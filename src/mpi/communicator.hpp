@@ -10,6 +10,7 @@
 #include "mpi/group.hpp"
 #include "mpi/info.hpp"
 #include "mpi/object.hpp"
+#include "mpi/phase.hpp"
 #include "mpi/topology.hpp"
 
 #include <atomic>
@@ -33,8 +34,8 @@ public:
     /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has. The topology
     /// may be null.
     communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number, ref<mpi::topology> topology = {})
-        : number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()), handler_(handler),
-          hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), topology_(std::move(topology)),
+        : object(one_thread), number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()),
+          handler_(handler), hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), topology_(std::move(topology)),
           team_(team_on(plane::collective)), house_team_(team_on(plane::internal))
     {
     }

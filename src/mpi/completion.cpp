@@ -101,15 +101,6 @@ failure failure_of(request& r, int code)
     return r.comm ? f.on(*r.comm) : f;
 }
 
-void retire(request& r, MPI_Request& handle)
-{
-    if (r.is_persistent) {
-        r.is_active = false;
-        return;
-    }
-    handle = MPI_REQUEST_NULL;
-    request_table::instance().release(r);
-}
 
 namespace {
 
@@ -133,6 +124,12 @@ void conclude(request& r, MPI_Request& handle, MPI_Status* status)
     failure const f = failure_of(r, code);
     retire(r, handle);
     throw f;
+}
+
+/// It is known without asking an activity, which may be asked once.
+[[nodiscard]] bool went_well(request const& r) noexcept
+{
+    return r.what == request::kind::nothing || !r.is_active || (r.what != request::kind::activity && r.operation.result().error == matching::outcome::ok);
 }
 
 /// The requests of a call on many; all are looked at before anything is done.
@@ -165,6 +162,14 @@ public:
             if (request* const r = at(i); takes_part(r) && r->done())
                 return i;
         return std::nullopt;
+    }
+    /// Of requests that are done: none has an error. An activity says what its end was only once.
+    [[nodiscard]] bool all_went_well() const noexcept
+    {
+        for (int i = 0; i < count_; ++i)
+            if (request const* const r = at(i); r != nullptr && !went_well(*r))
+                return false;
+        return true;
     }
     [[nodiscard]] bool all_done() const
     {
@@ -234,6 +239,13 @@ template <class Condition>
 
 void finish_all(list const& all, MPI_Status* array)
 {
+    // Nobody wants to know more than that all went well.
+    if (array == MPI_STATUSES_IGNORE && all.all_went_well()) [[likely]] {
+        for (int i = 0; i < all.size(); ++i)
+            if (request* const r = all.at(i); takes_part(r))
+                retire(*r, all.handle(i));
+        return;
+    }
     statuses s(array);
     for (int i = 0; i < all.size(); ++i) {
         request* const r = all.at(i);
@@ -317,7 +329,7 @@ void waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_sta
 {
     list const all(count, array_of_requests, "count");
     for (int i = 0; i < count; ++i)
-        if (auto* const r = all.at(i); takes_part(r))
+        if (auto* const r = all.at(i); takes_part(r) && !r->done())
             await(*r, "MPI_Waitall");
     finish_all(all, array_of_statuses);
 }

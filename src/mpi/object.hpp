@@ -13,19 +13,34 @@ public:
     object(object const&) = delete;
     object& operator=(object const&) = delete;
 
-    void hold() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+    void hold() const noexcept
+    {
+        if (alone_)
+            references_.store(references_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        else
+            references_.fetch_add(1, std::memory_order_relaxed);
+    }
     void release() const noexcept
     {
-        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        std::uint32_t before = 0;
+        if (alone_) {
+            before = references_.load(std::memory_order_relaxed);
+            references_.store(before - 1, std::memory_order_relaxed);
+        } else {
+            before = references_.fetch_sub(1, std::memory_order_acq_rel);
+        }
+        if (before == 1)
             delete this;
     }
 
 protected:
-    object() = default;
+    /// `alone`: one thread at a time holds and releases it, so that counting needs no locked instruction.
+    explicit object(bool alone = false) noexcept : alone_(alone) {}
     virtual ~object() = default;
 
 private:
     mutable std::atomic<std::uint32_t> references_{1};
+    bool const alone_;
 };
 
 /// Holds one reference.

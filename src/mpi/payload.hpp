@@ -24,6 +24,16 @@ inline constexpr payload_names receive_names{"recvbuf", "recvcount", "recvtype"}
 class payload {
 public:
     payload() = default;
+    /// Field by field: as a block it would wait for the stores of the fields.
+    payload(payload const& other) noexcept : buffer_(other.buffer_), count_(other.count_), bytes_(other.bytes_), type_(other.type_) {}
+    payload& operator=(payload const& other) noexcept
+    {
+        buffer_ = other.buffer_;
+        count_ = other.count_;
+        bytes_ = other.bytes_;
+        type_ = other.type_;
+        return *this;
+    }
     /// Throws MPI_ERR_COUNT, MPI_ERR_TYPE or MPI_ERR_BUFFER.
     payload(void const* buffer, MPI_Count count, MPI_Datatype datatype, payload_names const& names = {})
         : buffer_(const_cast<void*>(buffer)), count_(count)

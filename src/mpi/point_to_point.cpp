@@ -19,13 +19,11 @@ namespace {
     if (!is_destination(c, dest))
         return;
     auto const bytes = static_cast<std::uint64_t>(data.bytes());
-    matching::status s;
-    if (data.in_a_row()) [[likely]] {
-        s = the_matcher().send(c.peer(dest), envelope_of(c, tag), data.data(), bytes, mode, call);
-    } else {
-        auto const packed = data.packed();
-        s = the_matcher().send(c.peer(dest), envelope_of(c, tag), packed.get(), bytes, mode, call);
-    }
+    std::unique_ptr<std::byte[]> packed;
+    if (!data.in_a_row()) [[unlikely]]
+        packed = data.packed();
+    matching::status const s =
+        the_matcher().send(c.peer(dest), envelope_of(c, tag), packed ? packed.get() : data.data(), bytes, mode, call);
     if (s.error != matching::outcome::ok) [[unlikely]]
         throw_outcome(s, data.bytes(), false, dest, tag);
 }

@@ -116,12 +116,13 @@ void process::start(int argc, char* const* argv, int thread_level)
 
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
-    p->engine_ = engine::process_engine(false);
     matching::options o;
     o.threaded = thread_level == MPI_THREAD_MULTIPLE;
+    p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
     p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
     request_table::instance().set_threaded(o.threaded);
+    one_thread = !o.threaded;
     try {
         job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
     } catch (peer_error const& e) {

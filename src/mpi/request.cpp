@@ -30,19 +30,6 @@ request& request_table::nothing()
     return *nothing_;
 }
 
-void request_table::recycle(request& r)
-{
-    r.what = request::kind::nothing;
-    r.is_persistent = false;
-    r.is_active = true;
-    r.packed.reset();
-    r.work.reset();
-    r.comm = {};
-    r.type = {};
-    r.next_free_ = free_;
-    free_ = &r;
-}
-
 void request_table::sweep()
 {
     orphans_.erase(std::remove_if(orphans_.begin(), orphans_.end(),
@@ -56,18 +43,8 @@ void request_table::sweep()
     sweep_at_ = 64 + 2 * orphans_.size();
 }
 
-void request_table::release(request& r)
+void request_table::adopt(request& r)
 {
-    std::unique_ptr<activity> ended;  // its destructor may run functions of the program: not under the lock
-    guard const g(*this);
-    if (&r == nothing_)
-        return;
-    ++r.generation_;
-    r.handle_.store(0, std::memory_order_release);
-    if (r.done()) [[likely]] {
-        ended = std::move(r.work);
-        return recycle(r);
-    }
     orphans_.push_back(&r);
     if (orphans_.size() >= sweep_at_)
         sweep();

@@ -149,6 +149,8 @@ private:
     };
     void grow();
     void recycle(request&);
+    /// Released, and still under way.
+    void adopt(request&);
     void sweep();
 
     std::array<std::atomic<request*>, max_chunks> chunks_{};
@@ -169,6 +171,41 @@ inline constinit request_table table_of<MPI_Request>{};
 inline request_table& request_table::instance() noexcept
 {
     return table_of<MPI_Request>;
+}
+
+inline void request_table::recycle(request& r)
+{
+    r.what = request::kind::nothing;
+    r.is_persistent = false;
+    r.is_active = true;
+    if (r.packed)
+        r.packed.reset();
+    if (r.work)
+        r.work.reset();
+    r.comm = {};
+    if (r.type)
+        r.type = {};
+    r.next_free_ = free_;
+    free_ = &r;
+}
+
+inline void request_table::release(request& r)
+{
+    // What may run functions of the program at its end, or send, ends after the lock.
+    std::unique_ptr<activity> ended;
+    ref<communicator> left;
+    guard const g(*this);
+    if (&r == nothing_)
+        return;
+    ++r.generation_;
+    r.handle_.store(0, std::memory_order_release);
+    if (r.done()) [[likely]] {
+        ended = std::move(r.work);
+        left = std::move(r.comm);
+        recycle(r);
+    } else {
+        adopt(r);
+    }
 }
 
 inline request& request_table::acquire()
@@ -201,7 +238,15 @@ int result(request&, MPI_Status*);
 /// The same, for the last time before `retire`.
 int final_result(request&, MPI_Status*);
 /// The program knows how it ended: an ordinary one is released and its handle made null, a persistent one becomes inactive.
-void retire(request&, MPI_Request& handle);
+inline void retire(request& r, MPI_Request& handle)
+{
+    if (r.is_persistent) {
+        r.is_active = false;
+        return;
+    }
+    handle = MPI_REQUEST_NULL;
+    request_table::instance().release(r);
+}
 
 /// What a matcher's status says.
 void fill(MPI_Status*, matching::status const&, std::int64_t room);
