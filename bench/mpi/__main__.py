@@ -33,7 +33,7 @@ def measure(options: argparse.Namespace) -> int:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
     plan = Plan.of(options.quick)
     plan.only = options.only
-    plan.rounds = options.rounds or plan.rounds
+    plan.sweeps = options.sweeps or plan.sweeps
     everyone = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
     for old in options.out.glob("mpi_*.jsonl"):
         old.unlink()
@@ -51,7 +51,7 @@ def main() -> int:
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
     p.add_argument("--only", default="", help="regular expression: only cases whose 'name size mode cache' it matches, or 'start', 'crowd'")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
-    p.add_argument("--rounds", type=int, help="turns of each figure (24, with --quick 6)")
+    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (6 of 4 rounds, with --quick 3 of 2)")
     p.add_argument("--offline", action="store_true", help="installs nothing")
     p.add_argument("--every", action="store_true", help="table: the median of every subject too")
     p.add_argument("--strict", action="store_true", help="table: ends with 1 if something asked for is not reached")

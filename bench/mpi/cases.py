@@ -35,15 +35,17 @@ class Case:
     def title(self) -> str:
         return f"{self.name} {self.size} {self.mode} {self.cache}"
 
-    def limits(self) -> list[tuple[str, str]]:
-        """(subject, what limits.c is told) of the limits by hand that belong to it."""
+    def limits(self) -> list[tuple[str, Variant]]:
+        """Subject, and what limits.c is told, of the limits by hand that belong to it."""
         found = []
         if self.name in ("latency", "posted", "threads") and self.size <= INLINE_MOST and self.cache == "warm":
-            found.append(("raw", "raw"))
+            found.append(("raw", Variant("", "raw")))
         if self.name in ("latency", "stream", *COLLECTIVES):
-            found.append(("by_hand", self.name))
+            found.append(("by_hand", Variant("one_copy" if self.name == "latency" else "", self.name)))
+        if self.name == "latency" and self.size > INLINE_MOST:
+            found.append(("by_hand", Variant("two_copies", "pipe")))
         if self.size > INLINE_MOST and self.group in ("latency", "stream", "collectives", "datatypes"):
-            found.append(("memcpy", "memcpy"))
+            found.append(("memcpy", Variant("", "memcpy")))
         return found
 
 

@@ -3,6 +3,7 @@
 //   raw        a line there and back, the payload beside its flag; one way, up to 48 bytes
 //   memcpy     one copy from a buffer to another, on one processor
 //   latency    the sender raises a flag, the receiver copies out of the sender's buffer; one way
+//   pipe       the sender copies into pieces that both map, the receiver out of them, both at the same time; one way
 //   stream     lines of a window one after another, up to 48 bytes; above that a flag each and the copy
 //   barrier, bcast, reduce, allreduce, allgather, alltoall
 //              each rank reads what it needs out of the other's buffer; up to 48 bytes beside the flag
@@ -14,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { inline_most = 48 };
+enum { inline_most = 48, pieces = 16, piece_most = 2048 };
 
 struct line {
     _Alignas(line_size) atomic_ulong flag;
@@ -23,7 +24,9 @@ struct line {
 
 struct side {
     struct line window[window_most], now[2];  // a message each; small exchanges use `now` by turns
-    struct line ready, done;
+    struct line ready, done, consumed;
+    struct line full[pieces];
+    _Alignas(page_size) char piece[pieces][piece_most];
 };
 
 static struct side *sides;
@@ -79,6 +82,38 @@ static void copy_trips(struct work *w, long times, int rewritten)
                 if (rewritten)
                     w->wrong |= differs(into(w), w->size, seed(1 - w->rank, w->taken++));
             }
+        if (w->cold)
+            next_slot(w);
+    }
+}
+
+// Pieces are a quarter of a message, so that the receiver's copy runs beside the sender's.
+static void pipe_trips(struct work *w, long times, int rewritten)
+{
+    static unsigned long filled, emptied;
+    struct side *own = &sides[w->rank], *other = &sides[1 - w->rank];
+    size_t most = w->size / 4 < 256 ? 256 : w->size / 4 > piece_most ? piece_most : w->size / 4;
+    for (long i = 0; i < times; ++i) {
+        for (int half = 0; half < 2; ++half) {
+            if (half == w->rank && rewritten)
+                fill(mine(w), w->size, seed(w->rank, w->given++));
+            for (size_t at = 0; at < w->size; at += most) {
+                size_t bytes = w->size - at < most ? w->size - at : most;
+                if (half == w->rank) {
+                    while (filled - atomic_load_explicit(&other->consumed.flag, memory_order_acquire) >= pieces)
+                        __builtin_ia32_pause();
+                    memcpy(own->piece[filled % pieces], mine(w) + at, bytes);
+                    raise_flag(&own->full[filled % pieces].flag, filled + 1);
+                    ++filled;
+                } else {
+                    await(&other->full[emptied % pieces].flag, emptied + 1);
+                    memcpy(into(w) + at, other->piece[emptied % pieces], bytes);
+                    raise_flag(&own->consumed.flag, ++emptied);
+                }
+            }
+            if (half != w->rank && rewritten)
+                w->wrong |= differs(into(w), w->size, seed(1 - w->rank, w->taken++));
+        }
         if (w->cold)
             next_slot(w);
     }
@@ -198,6 +233,7 @@ static int window_of(struct work *w) { return w->size <= inline_most ? window_mo
 
 static void raw(struct work *w, long times) { raw_trips(w, times, w->rewritten); }
 static void latency(struct work *w, long times) { copy_trips(w, times, w->rewritten); }
+static void pipe_copy(struct work *w, long times) { pipe_trips(w, times, w->rewritten); }
 static void copy(struct work *w, long times) { local_copies(w, times, w->rewritten); }
 static void stream(struct work *w, long times) { one_way(w, times * w->window, w->rewritten, 0, w->window, 0); }
 static void bcast(struct work *w, long times) { one_way(w, times, w->rewritten, 0, window_of(w), 0); }
@@ -213,7 +249,7 @@ static const struct {
     size_t blocks, most;  // blocks of `size` in a buffer; biggest size
 } measured[] = {
     {"raw", raw, 2, 1, inline_most},   {"memcpy", copy, 1, 1, -1},         {"latency", latency, 2, 1, -1},
-    {"stream", stream, 1, 1, -1},      {"barrier", barrier, 1, 1, -1},     {"bcast", bcast, 1, 1, -1},
+    {"pipe", pipe_copy, 2, 1, -1},     {"stream", stream, 1, 1, -1},      {"barrier", barrier, 1, 1, -1},     {"bcast", bcast, 1, 1, -1},
     {"reduce", reduce, 1, 1, -1},      {"allreduce", allreduce, 1, 1, -1}, {"allgather", allgather, 1, 2, -1},
     {"alltoall", alltoall, 1, 2, -1},
 };

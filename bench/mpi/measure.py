@@ -21,7 +21,7 @@ AROUND = 3e-3        # seconds between turns: the thermometer, and waking
 BEGIN_SECONDS = 1.5  # of a pair: start, first touch of its buffers, end
 START_SECONDS = {2: 0.6, 32: 1.7}
 CROWD_SECONDS = 4.0
-SLOW = 0.15  # seconds: a figure whose turn takes longer gets a third of the rounds
+SLOW = 0.15  # seconds: a figure whose turn takes longer gets one in a sweep
 
 
 @dataclasses.dataclass
@@ -29,7 +29,8 @@ class Plan:
     """How much is measured."""
 
     quick: bool
-    rounds: int
+    sweeps: int              # times that all figures are gone through, so that each meets every mood of the machine
+    rounds: int              # turns of each figure in a sweep
     budget: float            # seconds of a turn
     samples: int = 40        # of a turn, at most
     starts: tuple[tuple[int, int], ...] = ((2, 10), (32, 5))  # (ranks, times)
@@ -38,7 +39,7 @@ class Plan:
 
     @staticmethod
     def of(quick: bool) -> Plan:
-        return Plan(True, 6, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 24, 10e-3)
+        return Plan(True, 3, 2, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 6, 4, 10e-3)
 
     def cases(self, group: str) -> list[Case]:
         return [c for c in cases(self.quick) if c.group == group and self.wants(c.title())]
@@ -56,7 +57,7 @@ class Plan:
         begun = sum(BEGIN_SECONDS * subjects * (2 if g == "threads" else 1) for g in ("latency", "threads") if self.cases(g))
         starts = sum(START_SECONDS[ranks] * times for ranks, times in self.starts) if self.wants("start") else 0
         crowds = CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
-        return figures * self.rounds * self.step() + begun + starting * (starts + crowds)
+        return figures * self.sweeps * self.rounds * self.step() + begun + starting * (starts + crowds)
 
 
 class Figure:
@@ -69,6 +70,10 @@ class Figure:
         self.batch, self.batches = 0, 0
         self.seconds = 0.0
         self.failure = ""
+
+    def skipped(self, number: int, plan: Plan) -> bool:
+        """Whether it has no turn in this round of a sweep: it failed, its program is gone, or it is slow and had one."""
+        return bool(self.failure) or not self.pair.ranks or (self.seconds > SLOW and number > 0)
 
     def measure(self, plan: Plan) -> None:
         begin = time.monotonic()
@@ -155,12 +160,15 @@ class House:
         done: dict[str, list[Record]] = {}
         try:
             pairs = self._start(threads)
+            figures = {case: self._figures(case, pairs, limits) for case in wanted}
+            for sweep, case in itertools.product(range(self.plan.sweeps), wanted):
+                self.progress.now(f"{case.title()} ({sweep + 1} of {self.plan.sweeps})")
+                self._rounds(figures[case], limits)
             for case in wanted:
-                figures = self._figures(case, pairs, limits)
-                self._rounds(case, figures, limits)
-                done.setdefault(case.group, []).extend(f.record() for f in figures if f.rounds and not f.failure)
-                self.failures += [f"{case.title()}: {f.failure}" for f in figures if f.failure]
-                write(self.out, case.group, done[case.group])
+                done.setdefault(case.group, []).extend(f.record() for f in figures[case] if f.rounds and not f.failure)
+                self.failures += [f"{case.title()}: {f.failure}" for f in figures[case] if f.failure]
+            for group, records in done.items():
+                write(self.out, group, records)
         finally:
             for pair in [*pairs.values(), limits]:
                 wrong = pair.leave()
@@ -170,16 +178,15 @@ class House:
     def _figures(self, case: Case, pairs: dict[tuple[str, bool], Pair], limits: Pair) -> list[Figure]:
         variants: tuple[Variant, ...] = case.variants()
         figures = [Figure(s.name, v.name, v.turn, pairs[s.name, v.threads], case)
-                   for s in self.subjects for v in variants if (s.name, v.threads) in pairs and pairs[s.name, v.threads].ranks]
-        return figures + [Figure(subject, "", turn, limits, case) for subject, turn in case.limits()]
+                   for s in self.subjects for v in variants if (s.name, v.threads) in pairs]
+        return figures + [Figure(subject, v.name, v.turn, limits, case) for subject, v in case.limits()]
 
-    def _rounds(self, case: Case, figures: list[Figure], limits: Pair) -> None:
-        self.progress.now(case.title())
+    def _rounds(self, figures: list[Figure], limits: Pair) -> None:
         for number in range(self.plan.rounds):
-            shift = number % len(figures) if figures else 0
+            shift = max(len(f.rounds) for f in figures) % len(figures) if figures else 0
             raw = read_raw(limits)
             for f in figures[shift:] + figures[:shift]:
-                if f.failure or (f.seconds > SLOW and number >= max(2, self.plan.rounds // 3)):
+                if f.skipped(number, self.plan):
                     self.progress.step(self.plan.step())
                     continue
                 f.measure(self.plan)

@@ -24,11 +24,11 @@ def dash(subject: str) -> str:
 def curves(axis: Any, records: list[Record], title: str, bandwidth: bool = False) -> None:
     """Time, or bytes a second, over size; a line for each subject."""
     sizes = sorted({r["size"] for r in records if r["size"]})
-    names = sorted({r["subject"] for r in records}, key=lambda name: (name in LIMITS, name != "towline", name))
-    for subject in names:
-        points = sorted((r["size"], r["median"]) for r in records if r["subject"] == subject and r["size"])
+    names = {(r["subject"], r["variant"]) for r in records}
+    for subject, variant in sorted(names, key=lambda name: (name[0] in LIMITS, name[0] != "towline", name)):
+        points = sorted((r["size"], r["median"]) for r in records if (r["subject"], r["variant"]) == (subject, variant) and r["size"])
         heights = [s / m / 1000 if bandwidth else m for s, m in points]  # bytes a microsecond are MB/s
-        axis.plot([s for s, _ in points], heights, label=subject, color=color(subject), linestyle=dash(subject), marker=".",
+        axis.plot([s for s, _ in points], heights, label=f"{subject} {variant}", color=color(subject), linestyle=dash(subject), marker=".",
                   linewidth=2 if subject == "towline" else 1.1, zorder=3 if subject == "towline" else 2)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")

@@ -160,8 +160,8 @@ def show_every(results: Results) -> None:
     for case, size, mode, cache, variant in keys:
         line = [" ".join(str(k) for k in (case, size, mode, cache, variant) if k not in ("warm", "untouched", ""))]
         for subject in names:
-            which = "" if subject in LIMITS else variant
-            found = results.one(case=case, size=size, mode=mode, cache=cache, subject=subject, variant=which)
+            which = {} if subject in LIMITS else {"variant": variant}
+            found = results.one(case=case, size=size, mode=mode, cache=cache, subject=subject, **which)
             line.append(value(found) if found else "")
         lines.append(line)
     widths = columns(lines)

@@ -58,7 +58,7 @@ class EveryCase(unittest.TestCase):
     def test_by_hand(self):
         pair = thermometer(self.places.programs / "limits", tuple(CPUS), 120)
         self.assertTrue(pair.bound_to(tuple(CPUS)))
-        self.turns(pair, [(turn, c) for c in self.everything() for _, turn in c.limits()])
+        self.turns(pair, [(limit.turn, c) for c in self.everything() for _, limit in c.limits()])
         with self.assertRaisesRegex(Wrong, "no such limit"):
             pair.turn("raw", Case("", "", 64), 1, 2)
         self.assertIsNone(pair.leave())

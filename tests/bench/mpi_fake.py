@@ -3,7 +3,7 @@
 there, without a conductor it is hello world or a crowd. Its environment says how it behaves:
   FAKE_NS    nanoseconds that every operation takes, by its own word
   FAKE_DOES  refuse: fails turns of 64 bytes; die: ends in one of them; hang: does not answer one; unbound: runs anywhere;
-             absent: never meets the conductor; late: does not leave"""
+             absent: never meets the conductor; slow: takes its time in the first turn"""
 import os
 import socket
 import sys
@@ -20,12 +20,14 @@ def meet(path: str, rank: int) -> None:
     cpus = "0,1" if does == "unbound" else str(rank)
     lines.write(f"rank {rank} {cpus} Fake  MPI 1.0\n")
     lines.flush()
+    first = True
     for line in lines:
         word, name, size, _, _, batch, batches = line.split()
         assert word == "turn", line
         share = 40.0 if name == "raw" else ns * (3 if name == "posted256" else 1)
         time.sleep(min(int(batch) * int(batches) * share * 1e-9, 0.01))
-        odd = size == "64"
+        time.sleep(0.05 if first and does == "slow" else 0)
+        first, odd = False, size == "64"
         if odd and does == "die":
             print("something broke")
             os._exit(3)
@@ -38,8 +40,6 @@ def meet(path: str, rank: int) -> None:
         else:
             lines.write("samples " + " ".join(f"{share + i % 3}" for i in range(int(batches))) + "\n")
         lines.flush()
-    if does == "late":
-        time.sleep(60)
 
 
 def main() -> None:
