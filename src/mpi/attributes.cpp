@@ -9,6 +9,7 @@ namespace towline::mpi {
 namespace {
 
 constinit handle_table<keyval, object_kind::keyval> keys{};
+constinit std::mutex ends_of_keys{};
 
 // Values that stand for callbacks, of the same number for all kinds of object (7.7.2).
 keyval::copy_function* const dup_function = MPI_COMM_DUP_FN;
@@ -45,8 +46,30 @@ keyval& keyval::get(int number, cached_on on, char const* parameter)
 
 void keyval::free(int number, cached_on on, char const* parameter)
 {
-    (void)get(number, on, parameter);
-    (void)keys.remove(keys.from_integer(static_cast<std::uint32_t>(number)));
+    std::scoped_lock const lock(ends_of_keys);
+    keyval& key = get(number, on, parameter);
+    key.freed_ = true;
+    if (key.uses_ == 0)
+        (void)keys.remove(keys.from_integer(static_cast<std::uint32_t>(number)));
+}
+
+void keyval::begin_use() noexcept
+{
+    std::scoped_lock const lock(ends_of_keys);
+    ++uses_;
+}
+
+void keyval::end_use() noexcept
+{
+    std::scoped_lock const lock(ends_of_keys);
+    if (--uses_ == 0 && freed_)
+        (void)keys.remove(keys.from_integer(static_cast<std::uint32_t>(number_)));
+}
+
+attribute_set::~attribute_set()
+{
+    for (attribute const& a : attributes_)
+        a.key->end_use();
 }
 
 std::optional<void*> keyval::copy(void* from, void* value) const
@@ -85,6 +108,7 @@ std::optional<attribute_set::attribute> attribute_set::take(keyval const& key)
         return std::nullopt;
     attribute found = std::move(*at);
     attributes_.erase(at);
+    found.key->end_use();  // it is held here
     return found;
 }
 
@@ -94,10 +118,12 @@ void attribute_set::set(void* owner, keyval& key, void* value)
         key.erase(owner, *old);
     std::scoped_lock const lock(mutex_);
     auto const at = std::ranges::find(attributes_, &key, [](attribute const& a) { return a.key.get(); });
-    if (at != attributes_.end())
+    if (at != attributes_.end()) {
         at->value = value;
-    else
-        attributes_.push_back({ref<keyval>(key), value});
+        return;
+    }
+    attributes_.push_back({ref<keyval>(key), value});
+    key.begin_use();
 }
 
 void attribute_set::erase(void* owner, keyval& key, char const* parameter)

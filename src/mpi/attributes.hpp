@@ -13,7 +13,8 @@ namespace towline::mpi {
 
 enum class cached_on : std::uint8_t { comm, type, win };
 
-/// What a key stands for. Lives until it was freed and nothing has an attribute with it any more.
+/// What a key stands for. Lives until it was freed and nothing has an attribute with it any more; until then its number stands for it
+/// (7.7.2: a freed key deletes attributes yet, and freeing it once more does nothing).
 class keyval final : public object {
 public:
     /// Callbacks for the three kinds of object differ in the type of their first argument alone.
@@ -31,6 +32,10 @@ public:
     [[nodiscard]] std::optional<void*> copy(void* from, void* value) const;
     void erase(void* from, void* value) const;
 
+    /// An object has an attribute with this key; and no more.
+    void begin_use() noexcept;
+    void end_use() noexcept;
+
 private:
     keyval(cached_on on, copy_function* c, delete_function* d, void* state) : on_(on), copy_(c), delete_(d), state_(state) {}
 
@@ -39,11 +44,19 @@ private:
     delete_function* const delete_;
     void* const state_;
     int number_ = 0;
+    // Under one lock for all keys.
+    bool freed_ = false;
+    int uses_ = 0;
 };
 
 /// The attributes of an object. Thread-safe; callbacks run without a lock. `owner` is the object's handle, which callbacks get.
 class attribute_set {
 public:
+    attribute_set() = default;
+    attribute_set(attribute_set const&) = delete;
+    attribute_set& operator=(attribute_set const&) = delete;
+    ~attribute_set();
+
     [[nodiscard]] std::optional<void*> get(keyval const&) const;
     /// Calls the delete callback for the value that was there.
     void set(void* owner, keyval&, void* value);

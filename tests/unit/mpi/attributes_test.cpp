@@ -106,9 +106,26 @@ TEST_F(attributes, a_freed_key_lives_on_in_its_attributes)
     EXPECT_EQ(keys[0], MPI_KEYVAL_INVALID);
     void* value = nullptr;
     int flag = 0;
-    EXPECT_EQ(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag), MPI_ERR_KEYVAL);
+    EXPECT_EQ(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag), MPI_SUCCESS);
+    EXPECT_EQ(flag, 0);
+    int again = key;
+    EXPECT_EQ(MPI_Comm_free_keyval(&again), MPI_SUCCESS);  // does nothing
     set.clear(nullptr);
     EXPECT_EQ(seen(), "delete 6; ");
+    EXPECT_EQ(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &value, &flag), MPI_ERR_KEYVAL);
+    again = key;
+    EXPECT_EQ(MPI_Comm_free_keyval(&again), MPI_ERR_KEYVAL);
+}
+
+TEST_F(attributes, a_freed_key_deletes_its_attributes)
+{
+    make(0);
+    int const key = keys[0];
+    ASSERT_EQ(MPI_Comm_set_attr(MPI_COMM_WORLD, key, number(5)), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Comm_free_keyval(&keys[0]), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Comm_delete_attr(MPI_COMM_WORLD, key), MPI_SUCCESS);
+    EXPECT_EQ(seen(), "delete 5; ");
+    EXPECT_EQ(MPI_Comm_delete_attr(MPI_COMM_WORLD, key), MPI_ERR_KEYVAL);
 }
 
 TEST_F(attributes, are_deleted_last_first_and_copied_first_first)
