@@ -23,33 +23,68 @@ std::vector<int> divisors_of(int n)
     return low;
 }
 
-/// base^exponent >= n, without overflow.
-bool power_reaches(int base, std::size_t exponent, int n)
+/// base^exponent, or something above `most` where it is above.
+std::int64_t power(int base, std::size_t exponent, int most)
 {
     std::int64_t product = 1;
-    for (std::size_t i = 0; i < exponent && product < n; ++i)
+    for (std::size_t i = 0; i < exponent && product <= most && base > 1; ++i)
         product *= base;
-    return product >= n;
+    return product;
 }
 
-/// Fills `into` with factors of `n`, none above `largest`, each as small as the rest allows. False where there are none.
-bool factor(int n, int largest, std::span<int> into, std::vector<int> const& divisors)
+/// The largest number whose power is not above n.
+int root_below(int n, std::size_t exponent)
 {
-    if (into.size() == 1) {
-        into[0] = n;
-        return n <= largest;
+    int low = 1, high = n;  // low^exponent <= n
+    while (low < high) {
+        int const middle = low + (high - low + 1) / 2;
+        if (power(middle, exponent, n) > n)
+            high = middle - 1;
+        else
+            low = middle;
     }
-    for (int const d : divisors) {
-        if (d > largest)
-            return false;
-        if (n % d != 0 || !power_reaches(d, into.size(), n))  // the first is the largest: the rest has to fit under it
-            continue;
-        into[0] = d;
-        if (factor(n / d, d, into.subspan(1), divisors))
-            return true;
-    }
-    return false;
+    return low;
 }
+
+/// Looks for the factors of n, in non-increasing order, with the smallest distance between first and last; of those with the same distance
+/// for the one with the largest last.
+class search {
+public:
+    search(int n, std::size_t dimensions) : divisors_(divisors_of(n)), now_(dimensions) { choose(n, 0); }
+    [[nodiscard]] std::vector<int> const& best() const noexcept { return best_; }
+
+private:
+    [[nodiscard]] bool is_better(int first, int last) const noexcept
+    {
+        return best_.empty() || first - last < best_.front() - best_.back() ||
+               (first - last == best_.front() - best_.back() && last > best_.back());
+    }
+    void choose(int n, std::size_t at)
+    {
+        std::size_t const left = now_.size() - at;
+        int const largest = at == 0 ? n : now_[at - 1];
+        if (left == 1) {
+            now_[at] = n;
+            if (n <= largest && is_better(now_.front(), n))
+                best_ = now_;
+            return;
+        }
+        for (int const d : divisors_) {
+            if (d > largest)
+                return;
+            if (n % d != 0 || power(d, left, n) < n)  // this is the largest of what is left: the others have to fit under it
+                continue;
+            // The larger this one, the smaller the last can be at best.
+            if (!is_better(at == 0 ? d : now_.front(), root_below(n / d, left - 1)))
+                return;
+            now_[at] = d;
+            choose(n / d, at + 1);
+        }
+    }
+
+    std::vector<int> const divisors_;
+    std::vector<int> now_, best_;
+};
 
 } // namespace
 
@@ -75,9 +110,8 @@ void divide(int nodes, std::span<int> dims)
             throw failure(MPI_ERR_DIMS, fmt::format("nnodes is {}, and the dimensions, which are all set, make {}", nodes, fixed));
         return;
     }
-    std::vector<int> factors(open);
-    (void)factor(rest, rest, factors, divisors_of(rest));
-    auto next = factors.begin();
+    search const found(rest, open);
+    auto next = found.best().begin();
     for (int& d : dims)
         if (d == 0)
             d = *next++;

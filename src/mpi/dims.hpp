@@ -5,8 +5,8 @@
 
 namespace towline::mpi {
 
-/// Replaces the zeros of `dims` such that the product of all is `nodes`: as close to each other as possible (the largest as small as can
-/// be, then the next), in non-increasing order. Throws a failure where that cannot be.
+/// Replaces the zeros of `dims` such that the product of all is `nodes`: as close to each other as possible (the distance of the largest
+/// and the smallest, then the smallest as large as can be), in non-increasing order. Throws a failure where that cannot be.
 void divide(int nodes, std::span<int> dims);
 
 } // namespace towline::mpi

@@ -16,13 +16,14 @@ using rooms = running;
 void add(void*, void*, int*, MPI_Datatype*) {}
 void add_large(void*, void*, MPI_Count*, MPI_Datatype*) {}
 
-/// Every way to divide n into k factors in non-increasing order; the best is the smallest.
+/// Every way to divide n into k factors in non-increasing order; the best has the smallest distance, then the largest last.
 std::vector<int> best_by_trying(int n, int k)
 {
     std::vector<int> best, now;
     std::function<void(int, int)> const go = [&](int rest, int largest) {
         if (static_cast<int>(now.size()) == k) {
-            if (rest == 1 && (best.empty() || now < best))
+            auto const order = [](std::vector<int> const& v) { return std::pair(v.front() - v.back(), -v.back()); };
+            if (rest == 1 && (best.empty() || order(now) < order(best)))
                 best = now;
             return;
         }
@@ -107,6 +108,9 @@ TEST_F(rooms, dimensions_are_balanced)
     EXPECT_EQ(divided(1, {0, 0, 0}), (std::vector{1, 1, 1}));
     EXPECT_EQ(divided(2147483647, {0, 0}), (std::vector{2147483647, 1}));
     EXPECT_EQ(divided(1 << 30, std::vector<int>(30)), std::vector<int>(30, 2));
+    EXPECT_EQ(divided(5040, {0, 0, 0}), (std::vector{21, 16, 15}));
+    EXPECT_EQ(divided(13104, {0, 0, 0, 0}), (std::vector{14, 13, 9, 8}));
+    EXPECT_EQ(divided(735134400, std::vector<int>(8)).size(), 8u);  // of those below 2^31 the one with the most divisors: not for ages
     for (int n = 1; n <= 400; ++n)
         for (int k = 1; k <= 4; ++k)
             ASSERT_EQ(divided(n, std::vector<int>(static_cast<std::size_t>(k))), best_by_trying(n, k)) << n << " in " << k;
