@@ -16,6 +16,8 @@ void bounds::take(bounds const& other, std::int64_t displacement, std::int64_t c
         true_ub = data ? std::max(true_ub, to) : to;
         data = true;
         alignment = std::max(alignment, other.alignment);
+        if (!other.marked)
+            rounded_ub = std::max(rounded_ub, in.add(other.ub(in), high, "upper bound"));
         static_cast<void>(in.sub(true_ub, true_lb, "true extent"));
     }
     if (other.marked) {
@@ -37,8 +39,9 @@ std::int64_t bounds::ub(checked const& in) const
 {
     if (marked)
         return ub_mark;
-    std::int64_t const rest = (true_ub - true_lb) % alignment;
-    return rest == 0 ? true_ub : in.add(true_ub, alignment - rest, "upper bound");
+    std::int64_t const end = std::max(true_ub, rounded_ub);
+    std::int64_t const rest = in.sub(end, true_lb, "extent") % alignment;
+    return rest == 0 ? end : in.add(end, alignment - rest, "upper bound");
 }
 
 } // namespace towline::layout

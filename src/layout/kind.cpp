@@ -67,7 +67,7 @@ constexpr std::array<kind_info, kinds> table{{
     of<float>(kind::float_c, "MPI_FLOAT", group::floating, floating),
     of<double>(kind::double_c, "MPI_DOUBLE", group::floating, floating),
     of<long double>(kind::long_double_c, "MPI_LONG_DOUBLE", group::floating, extended, 16),
-    sized(kind::float_complex_c, "MPI_C_FLOAT_COMPLEX", group::complex, number::complex, 4, 2),
+    sized(kind::float_complex_c, "MPI_C_COMPLEX", group::complex, number::complex, 4, 2),
     sized(kind::double_complex_c, "MPI_C_DOUBLE_COMPLEX", group::complex, number::complex, 8, 2),
     sized(kind::long_double_complex_c, "MPI_C_LONG_DOUBLE_COMPLEX", group::complex, complex_extended, 16, 2),
     of<bool>(kind::bool_cxx, "MPI_CXX_BOOL", group::logical, boolean),

@@ -122,6 +122,10 @@ TEST(bounds, follow_the_markers)
     datatype const padded = structure(list{1, 1}, list{0, 8}, std::vector{double_type, char_type});
     EXPECT_EQ(padded.extent(), 16);
     EXPECT_EQ(padded.true_extent(), 9);
+    // also where it lies at a displacement that is not aligned: its end is not past the outer type's
+    EXPECT_EQ(structure(list{1}, list{9}, std::vector{padded}).ub(), 25);
+    EXPECT_EQ(structure(list{1, 1}, list{0, 9}, std::vector{char_type, padded}).extent(), 32);
+    EXPECT_EQ(structure(list{1, 1}, list{0, 9}, std::vector{char_type, padded}).true_extent(), 18);
     // MPI-5.0, "Lower-Bound and Upper-Bound Markers": with a marker anywhere only markers count
     datatype const type1 = resized(int_type, -3, 9);
     EXPECT_EQ(type1.lb(), -3);

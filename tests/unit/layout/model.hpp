@@ -24,6 +24,7 @@ struct entry {
 struct type {
     std::vector<entry> map;
     std::vector<i64> lb_marks, ub_marks;
+    std::vector<i64> rounded_ends{};  ///< of inner types without marks
 
     [[nodiscard]] i64 size() const
     {
@@ -55,6 +56,8 @@ struct type {
         for (entry const& e : map)
             alignment = std::max<i64>(alignment, info(e.unit).alignment);
         i64 extent = true_ub() - true_lb();
+        for (i64 const end : rounded_ends)
+            extent = std::max(extent, end - true_lb());
         while (extent % alignment != 0)
             ++extent;
         return true_lb() + extent;
@@ -65,6 +68,8 @@ struct type {
     {
         for (entry const& e : other.map)
             map.push_back({e.displacement + displacement, e.unit});
+        if (other.ub_marks.empty() && !other.map.empty())
+            rounded_ends.push_back(other.ub() + displacement);
         for (i64 const m : other.lb_marks)
             lb_marks.push_back(m + displacement);
         for (i64 const m : other.ub_marks)
