@@ -28,7 +28,8 @@ inline constexpr std::size_t operations = static_cast<std::size_t>(operation::no
 ///   replace      inout[i] = in[i];  no_op: nothing. For every kind: the standard has them for accumulating only; the caller sees to that
 using reduction = void (*)(void const* in, void* inout, std::size_t count) noexcept;
 
-/// Null where the standard does not allow the operation on the kind. A load; the loops for this processor's vectors.
+/// Null where the standard does not allow the operation on the kind (the logical ones on addresses, counts and offsets are there). A load;
+/// the loops for this processor's vectors.
 [[nodiscard]] reduction find_reduction(operation, layout::kind) noexcept;
 
 } // namespace towline::collective

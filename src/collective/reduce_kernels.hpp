@@ -318,9 +318,11 @@ constexpr reduction pick(operation op, kind k) noexcept
     case kind::unsigned_long_long_c:
     case kind::uint64: return c_integer<std::uint64_t>(op);
 
+    // The standard leaves the logical operations on these out; other libraries have them, and programs use them.
     case kind::aint:
     case kind::count:
-    case kind::offset:
+    case kind::offset: return c_integer<std::int64_t>(op);
+
     case kind::integer8: return other_integer<std::int64_t>(op);
     case kind::integer1: return other_integer<std::int8_t>(op);
     case kind::integer2: return other_integer<std::int16_t>(op);

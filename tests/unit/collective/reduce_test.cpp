@@ -49,7 +49,7 @@ reduction in(named_table const& t, op o, kind k)
     return t.table->of[static_cast<std::size_t>(o)][static_cast<std::size_t>(k)];
 }
 
-/// The table of the standard ("Predefined Reduction Operations").
+/// The table of the standard ("Predefined Reduction Operations"); beyond it the logical operations on addresses, counts and offsets.
 bool allowed(op o, kind_class c)
 {
     bool const any_integer = c == kind_class::c_integer || c == kind_class::fortran_integer || c == kind_class::multi_language;
@@ -60,7 +60,7 @@ bool allowed(op o, kind_class c)
     case op::prod: return any_integer || c == kind_class::floating || c == kind_class::complex;
     case op::land:
     case op::lor:
-    case op::lxor: return c == kind_class::c_integer || c == kind_class::logical;
+    case op::lxor: return c == kind_class::c_integer || c == kind_class::multi_language || c == kind_class::logical;
     case op::band:
     case op::bor:
     case op::bxor: return any_integer || c == kind_class::byte;
