@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace towline::matching {
 
 std::vector<pending_operation> matcher::pending(std::size_t at_most) const
 {
     std::vector<pending_operation> all;
-    all.reserve(at_most);
+    all.reserve(std::min(at_most, std::size_t{1024}));
     core& c = *core_;
     core::guard const g(c);
     for (auto const& s : c.slots) {

@@ -1,5 +1,6 @@
 #include "mpi/agreement.hpp"
 
+#include "collective/operations.hpp"
 #include "mpi/failure.hpp"
 #include "mpi/process.hpp"
 
@@ -104,6 +105,16 @@ void await_agreement(collective::collective_request& r, char const* call)
         throw failure(code, code == MPI_ERR_ARG            ? "the ranks gave arguments that do not fit together, or made different calls"
                             : code == MPI_ERR_PROC_ABORTED ? "a rank ended before it had taken its part"
                                                            : "a message could not be brought");
+}
+
+void agree_on_table(communicator& c, party const& everybody, void* table, std::uint64_t block, char const* call)
+{
+    agree(c, call, [&](schedule& s) {
+        if (c.is_inter())
+            everybody.gather_to_all(s, table, block);
+        else
+            collective::allgather(s, c.house_team(), collective::in_place, block, table, block);
+    });
 }
 
 void check_number(std::uint32_t number)

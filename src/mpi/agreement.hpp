@@ -70,6 +70,9 @@ void agree(communicator& c, char const* call, Build&& build)
     await_agreement(r, call);
 }
 
+/// All members get the blocks of all, in the order of places of `party(c)`; each has put its own into the table.
+void agree_on_table(communicator& c, party const&, void* table, std::uint64_t block, char const* call);
+
 /// A number for a communicator of the party's members.
 [[nodiscard]] std::uint32_t agree_on_number(communicator&, party const&, char const* call);
 /// Throws where the leader had no number left.

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace towline::mpi {
@@ -31,17 +33,15 @@ void duplicate(MPI_Comm comm, info const* hints, MPI_Comm* newcomm, char const* 
     *newcomm = handle;
 }
 
-/// The ranks in the communicator's local group of a group's members.
-std::vector<int> ranks_of(group const& members, communicator const& c)
+/// Everything but the end of the handle: what may fail first.
+communicator& end_of(MPI_Comm comm)
 {
-    positions const in(c.local());
-    std::vector<int> ranks;
-    for (int r = 0; r < members.size(); ++r) {
-        ranks.push_back(in.of(members.member(r)));
-        if (ranks.back() == MPI_UNDEFINED)
-            throw failure(MPI_ERR_GROUP, fmt::format("group has a process (its rank {}) that is not in the group of comm", r));
-    }
-    return ranks;
+    communicator& c = get(comm, "comm");
+    if (is_predefined(comm))
+        throw_predefined(MPI_ERR_COMM, bits_of(comm), "comm");
+    c.attributes().clear(comm);
+    c.buffer().detach(process::instance().matcher());
+    return c;
 }
 
 } // namespace
@@ -82,11 +82,20 @@ void comm_split(MPI_Comm comm, int color, int key, MPI_Comm* newcomm)
 
 void comm_free(MPI_Comm* comm)
 {
-    communicator& c = get(*comm, "comm");
-    if (is_predefined(*comm))
-        throw_predefined(MPI_ERR_COMM, bits_of(*comm), "comm");
-    c.attributes().clear(*comm);
-    c.buffer().detach(process::instance().matcher());
+    (void)end_of(*comm);
+    unpublish(*comm);
+}
+
+void comm_disconnect(MPI_Comm* comm)
+{
+    std::uint32_t const number = end_of(*comm).number();
+    matching::matcher& m = process::instance().matcher();
+    m.wait_until(
+        [&] {
+            auto const under_way = m.pending(std::numeric_limits<std::size_t>::max());
+            return std::ranges::none_of(under_way, [&](auto const& operation) { return operation.about.context >> 2 == number; });
+        },
+        "MPI_Comm_disconnect");
     unpublish(*comm);
 }
 

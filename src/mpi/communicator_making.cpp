@@ -10,7 +10,6 @@
 
 namespace towline::mpi {
 
-using collective::schedule;
 using collective::side;
 
 ref<communicator> make_communicator(communicator& parent, ref<group> local, ref<group> remote, std::uint32_t number, ref<topology> t)
@@ -45,6 +44,18 @@ communicator& intra(MPI_Comm comm, char const* parameter)
     if (c.is_inter())
         throw failure(MPI_ERR_COMM, fmt::format("{} is an intercommunicator, and this call is for one group", parameter));
     return c;
+}
+
+std::vector<int> ranks_of(group const& members, communicator const& c)
+{
+    positions const in(c.local());
+    std::vector<int> ranks;
+    for (int r = 0; r < members.size(); ++r) {
+        ranks.push_back(in.of(members.member(r)));
+        if (ranks.back() == MPI_UNDEFINED)
+            throw failure(MPI_ERR_GROUP, fmt::format("group has a process (its rank {}) that is not in the group of comm", r));
+    }
+    return ranks;
 }
 
 MPI_Comm make_of_ranks(communicator& c, std::span<int const> ranks, char const* call, ref<topology> t)
@@ -86,12 +97,7 @@ MPI_Comm split(communicator& c, int color, int key, char const* call)
     party const everybody(c);
     std::vector<choice> all(static_cast<std::size_t>(everybody.size()));
     all[static_cast<std::size_t>(everybody.here())] = mine;
-    agree(c, call, [&](schedule& s) {
-        if (c.is_inter())
-            everybody.gather_to_all(s, all.data(), sizeof mine);
-        else
-            collective::allgather(s, c.house_team(), collective::in_place, sizeof mine, all.data(), sizeof mine);
-    });
+    agree_on_table(c, everybody, all.data(), sizeof mine, call);
     if (color == MPI_UNDEFINED)
         return MPI_COMM_NULL;
 

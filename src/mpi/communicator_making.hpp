@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace towline::mpi {
 
@@ -25,6 +26,9 @@ void unpublish(MPI_Comm&);
 
 /// MPI_Comm_split; a color may be MPI_UNDEFINED.
 [[nodiscard]] MPI_Comm split(communicator&, int color, int key, char const* call);
+
+/// The ranks in the communicator's local group of a group's members; throws where one is not in it.
+[[nodiscard]] std::vector<int> ranks_of(group const& members, communicator const&);
 
 /// Throws where it is an intercommunicator.
 communicator& intra(MPI_Comm, char const* parameter);

@@ -70,9 +70,9 @@ using resources = std::map<std::string, std::string>;
 
 } // namespace
 
-std::vector<std::pair<std::string, bool>> hardware_resources(std::vector<int> const& processors, line_reader const& read)
+std::vector<std::pair<std::string, std::optional<int>>> hardware_instances(std::vector<int> const& processors, line_reader const& read)
 {
-    std::vector<std::pair<std::string, bool>> all{{"Machine", true}};
+    std::vector<std::pair<std::string, std::optional<int>>> all{{"Machine", 0}};
     std::vector<resources> each;
     for (int const processor : processors)
         each.push_back(around(processor, read));
@@ -80,10 +80,27 @@ std::vector<std::pair<std::string, bool>> hardware_resources(std::vector<int> co
         auto const same = [&](resources const& r) {
             return r.contains(type) && r.at(type) == each.front().at(type);
         };
-        if (!each.empty() && each.front().contains(type))
-            all.emplace_back(type, std::all_of(each.begin(), each.end(), same));
+        if (each.empty() || !each.front().contains(type))
+            continue;
+        std::string const& list = each.front().at(type);
+        int first = 0;
+        bool const named = std::from_chars(list.data(), list.data() + list.size(), first).ec == std::errc();
+        all.emplace_back(type, named && std::all_of(each.begin(), each.end(), same) ? std::optional(first) : std::nullopt);
     }
-    all.emplace_back("PU", processors.size() == 1);
+    all.emplace_back("PU", processors.size() == 1 ? std::optional(processors.front()) : std::nullopt);
+    return all;
+}
+
+std::vector<std::pair<std::string, std::optional<int>>> hardware_instances()
+{
+    return hardware_instances(base::allowed_cpus(), [](std::string const& path) { return base::first_line(path.c_str()); });
+}
+
+std::vector<std::pair<std::string, bool>> hardware_resources(std::vector<int> const& processors, line_reader const& read)
+{
+    std::vector<std::pair<std::string, bool>> all;
+    for (auto& [type, instance] : hardware_instances(processors, read))
+        all.emplace_back(std::move(type), instance.has_value());
     return all;
 }
 
@@ -92,9 +109,8 @@ namespace calls {
 void get_hw_resource_info(MPI_Info* hw_info)
 {
     ref<info> found = make<info>();
-    auto const read = [](std::string const& path) { return base::first_line(path.c_str()); };
-    for (auto const& [type, held] : hardware_resources(base::allowed_cpus(), read))
-        found->set("hwloc://" + type, held ? "true" : "false");
+    for (auto const& [type, instance] : hardware_instances())
+        found->set("hwloc://" + type, instance ? "true" : "false");
     *hw_info = give<MPI_Info>(std::move(found));
 }
 

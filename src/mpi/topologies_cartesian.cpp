@@ -38,7 +38,8 @@ std::vector<int> checked_dimensions(communicator const& c, int ndims, int const 
             throw failure(MPI_ERR_DIMS, fmt::format("dims[{}] is {}, and a dimension has at least one process", d, dims[d]));
         product *= dims[d];
         if (product > c.size())
-            throw failure(MPI_ERR_DIMS, fmt::format("the first {} dimensions have {} processes, and comm has {}", d + 1, product, c.size()));
+            throw failure(MPI_ERR_DIMS,
+                          fmt::format("the first {} dimensions have {} processes, and the communicator has {}", d + 1, product, c.size()));
     }
     processes = static_cast<int>(product);
     return ndims == 0 ? std::vector<int>() : std::vector<int>(dims, dims + ndims);
@@ -146,8 +147,8 @@ void cart_rank(MPI_Comm comm, int const coords[], int* rank)
     std::vector<int> at;
     for (std::size_t d = 0; d < grid.dimensions().size(); ++d) {
         if (!grid.periodic()[d] && (coords[d] < 0 || coords[d] >= grid.dimensions()[d]))
-            throw failure(MPI_ERR_ARG, fmt::format("coords[{}] is {}, and this dimension has {} processes and is not periodic", d, coords[d],
-                                                   grid.dimensions()[d]));
+            throw failure(MPI_ERR_ARG, fmt::format("coords[{}] is {}, and this dimension has {} processes and is not periodic", d,
+                                                   coords[d], grid.dimensions()[d]));
         at.push_back(coords[d]);
     }
     *rank = grid.rank_at(at);

@@ -17,7 +17,8 @@ distributed_graph& graph_of(communicator& c)
 {
     topology* const t = c.topology();
     if (t == nullptr || t->what() != topology::kind::distributed_graph)
-        throw failure(MPI_ERR_TOPOLOGY, fmt::format("comm has no distributed graph topology ({})", t == nullptr ? "none at all" : "but another"));
+        throw failure(MPI_ERR_TOPOLOGY,
+                      fmt::format("comm has no distributed graph topology ({})", t == nullptr ? "none at all" : "but another"));
     return static_cast<distributed_graph&>(*t);
 }
 

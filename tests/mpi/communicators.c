@@ -1,67 +1,8 @@
 /* Communicators: made of others, freed, their attributes and numbers. Usage: mpi_communicators SCENARIO [multiple]; silent and 0 where
  * everything was as it should. */
-#include <mpi.h>
+#include "communicators.h"
 
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static int rank, size;
-
-#define CHECK(condition)                                                                                           \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition);                                 \
-            exit(3);                                                                                               \
-        }                                                                                                          \
-    } while (0)
-
-static int class_of(int code)
-{
-    int c = -1;
-    MPI_Error_class(code, &c);
-    return c;
-}
-
-static int rank_in(MPI_Comm c)
-{
-    int r = -1;
-    CHECK(MPI_Comm_rank(c, &r) == MPI_SUCCESS);
-    return r;
-}
-
-static int size_of(MPI_Comm c)
-{
-    int n = -1;
-    CHECK(MPI_Comm_size(c, &n) == MPI_SUCCESS);
-    return n;
-}
-
-/* Every rank of an intracommunicator sends its number in the world around the ring; all see all. Returns the sum. */
-static int ring(MPI_Comm c)
-{
-    int const n = size_of(c), me = rank_in(c);
-    int sum = 0, carried = rank;
-    for (int i = 0; i < n; ++i) {
-        sum += carried;
-        MPI_Status s;
-        CHECK(MPI_Sendrecv_replace(&carried, 1, MPI_INT, (me + 1) % n, 5, (me + n - 1) % n, 5, c, &s) == MPI_SUCCESS);
-        CHECK(s.MPI_SOURCE == (me + n - 1) % n);
-    }
-    CHECK(carried == rank);
-    return sum;
-}
-
-static int sum_of_all(void) { return size * (size - 1) / 2; }
-
-static void compares(MPI_Comm a, MPI_Comm b, int wanted)
-{
-    int result = -1;
-    CHECK(MPI_Comm_compare(a, b, &result) == MPI_SUCCESS);
-    CHECK(result == wanted);
-}
 
 /* A duplicate has the same ranks and another context. */
 static void dup(void)
@@ -396,24 +337,7 @@ static void threads(void)
 
 int main(int argc, char** argv)
 {
-    struct {
-        const char* name;
-        void (*run)(void);
-    } const scenarios[] = {{"dup", dup}, {"split", split}, {"create", create}, {"many", many}, {"alive", alive}, {"pending", pending},
-                           {"attributes", attributes}, {"inherits", inherits}, {"threads", threads}};
-    int provided;
-    if (argc > 2)
-        MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-    else
-        MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof scenarios[0]; ++i)
-        if (strcmp(argv[1], scenarios[i].name) == 0) {
-            scenarios[i].run();
-            MPI_Finalize();
-            return 0;
-        }
-    fprintf(stderr, "usage: mpi_communicators SCENARIO [multiple]\n");
-    return 2;
+    const struct scenario scenarios[] = {{"dup", dup}, {"split", split}, {"create", create}, {"many", many}, {"alive", alive},
+                                         {"pending", pending}, {"attributes", attributes}, {"inherits", inherits}, {"threads", threads}};
+    return run_scenario(argc, argv, scenarios, sizeof scenarios / sizeof scenarios[0]);
 }
