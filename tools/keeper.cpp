@@ -6,6 +6,7 @@
 #include "processes.hpp"
 #include "stats.hpp"
 #include "towline/error.hpp"
+#include "where.hpp"
 
 #include <algorithm>
 #include <array>
@@ -183,11 +184,8 @@ void keeper::on_timers()
             return;
         say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended",
                         static_cast<double>(options_.timeout.count()) / 1e9));
-        for (std::size_t r = 0; r < ranks_.size(); ++r) {
-            auto const waits = printable(view_->slots()[r].waiting_for.data(), view_->slots()[r].waiting_for.size());
-            if (ranks_[r].running && !waits.empty())
-                say(fmt::format("towline:   rank {} waits for {}", r, waits));
-        }
+        for (auto const& line : lines_of(view_->slots()))
+            say("towline:   " + line);
         code_ = exit_timeout;
         end_job();
     }

@@ -7,6 +7,7 @@
 #include "stats.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
+#include "where.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -134,13 +135,13 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
 int check_command(std::vector<std::string> const& ours)
 {
     if (ours.empty())
-        return refuse("", "which command? There are run and info");
+        return refuse("", "which command? There are run, where and info");
     std::string const& first = ours.front();
-    if (first == "run" || first == "info" || first == "-h" || first == "--help" || first == "--version")
+    if (first == "run" || first == "info" || first == "where" || first == "-h" || first == "--help" || first == "--version")
         return 0;
     if (first.starts_with('-'))
         return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
-    return refuse("", fmt::format("there is no command '{}'; there are run and info", first));
+    return refuse("", fmt::format("there is no command '{}'; there are run, where and info", first));
 }
 
 } // namespace
@@ -157,6 +158,9 @@ int main(int argc, char** argv)
     run_words words;
     auto* run = add_run(app, options, words);
     auto* info = app.add_subcommand("info", "what this machine offers, what will be used of it, and why the rest is not");
+    auto* where = app.add_subcommand("where", "what the ranks of a running job wait for, and which of them for each other");
+    std::string which;
+    where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here");
     bool json = false;
     info->add_flag("--json", json, "as JSON");
     try {
@@ -177,6 +181,8 @@ int main(int argc, char** argv)
         app.parse(ours);
         if (run->parsed())
             return start(options, words, std::move(command));
+        if (where->parsed())
+            return tools::where(which);
         if (info->parsed())
             return tools::info(json);
     } catch (CLI::ParseError const& e) {

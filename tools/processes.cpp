@@ -16,8 +16,10 @@
 #include <map>
 #include <memory>
 #include <signal.h>
+#include <sstream>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace towline::tools {
@@ -81,6 +83,27 @@ bool is_descendant(pid_t child, pid_t of)
             return true;
     }
     return false;
+}
+
+process_facts facts_of(pid_t pid)
+{
+    auto const line = base::first_line(fmt::format("/proc/{}/stat", pid).c_str());
+    auto const end_of_name = line ? line->rfind(')') : std::string::npos;
+    if (end_of_name == std::string::npos)
+        return {};
+    // Fields 3, 4 and 22: state, parent, and when it began in clock ticks since the machine did.
+    std::istringstream fields(line->substr(end_of_name + 1));
+    std::string state;
+    process_facts facts;
+    fields >> state >> facts.parent;
+    unsigned long long field = 0;
+    for (int i = 5; i <= 22; ++i)
+        fields >> field;
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    double const begin = static_cast<double>(field) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    facts.age_seconds = std::max(0.0, static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - begin);
+    return facts;
 }
 
 bool childless() noexcept

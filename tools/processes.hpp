@@ -15,6 +15,13 @@ namespace towline::tools {
 [[nodiscard]] bool childless() noexcept;
 [[nodiscard]] bool is_descendant(pid_t child, pid_t of);
 
+/// Zeros where there is no such process, or /proc does not show it.
+struct process_facts {
+    pid_t parent = 0;
+    double age_seconds = 0;
+};
+[[nodiscard]] process_facts facts_of(pid_t pid);
+
 /// SIGKILL to all descendants, again and again, until there are none or the time is over. Reaps. True if none is left.
 bool kill_descendants(int patience_ms);
 

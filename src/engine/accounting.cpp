@@ -46,6 +46,7 @@ unsigned thread_shard_slow() noexcept
 void ledger::publish() noexcept
 {
     std::lock_guard lock(publishing_);
+    tell_active();
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t blocks = 0;

@@ -14,6 +14,7 @@
 // Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by whoever polls, so the job's counters are
 // at most 64 polls behind; after `drain` they are exact.
 
+#include "base/clock.hpp"
 #include "job/control.hpp"
 
 #include <array>
@@ -48,7 +49,12 @@ inline void add_to_shard(unsigned number, std::atomic<std::uint64_t>& what, std:
 
 class ledger {
 public:
-    void attach(std::span<std::atomic<std::uint64_t>> counters) noexcept { counters_ = counters; }
+    /// `active_ns` (may be null) is told when the counts are published.
+    void attach(std::span<std::atomic<std::uint64_t>> counters, std::atomic<std::int64_t>* active_ns = nullptr) noexcept
+    {
+        counters_ = counters;
+        active_ns_ = active_ns;
+    }
 
     /// One message with `bytes` inside.
     void sent(std::uint64_t bytes) noexcept
@@ -77,6 +83,11 @@ public:
     }
     /// Writes what the threads counted into the job's counters.
     void publish() noexcept;
+    void tell_active() noexcept
+    {
+        if (active_ns_ != nullptr)
+            active_ns_->store(base::monotonic_ns(), std::memory_order_relaxed);
+    }
 
 private:
     struct alignas(64) shard {
@@ -92,6 +103,7 @@ private:
     std::uint64_t published_blocks_ = 0;
     std::uint64_t published_block_bytes_ = 0;
     std::span<std::atomic<std::uint64_t>> counters_;
+    std::atomic<std::int64_t>* active_ns_ = nullptr;
 };
 
 } // namespace towline::engine

@@ -28,7 +28,7 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
                                           caps.max_eager, wire::least_eager));
     }
     peers = std::make_unique<peer_state[]>(config.size);
-    counts.attach(config.counters);
+    counts.attach(config.counters, config.active_ns);
     for (auto const& t : config.transports) {
         if (config.one_thread)
             t->one_thread();
@@ -157,9 +157,9 @@ int engine::progress(int budget)
     return n;
 }
 
-bool engine::wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout)
+bool engine::wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
 {
-    return impl_->wait(ready, context, what, timeout);
+    return impl_->wait(ready, context, what, timeout, detail);
 }
 
 void engine::notify() noexcept
@@ -176,6 +176,12 @@ void engine::on_death(void (*function)(void* context, peer), void* context)
 {
     impl_->death_function = function;
     impl_->death_context = context;
+}
+
+void engine::on_long_wait(void (*function)(void* context, long_wait const&), void* context)
+{
+    impl_->long_wait_function = function;
+    impl_->long_wait_context = context;
 }
 
 void engine::publish_counts() noexcept

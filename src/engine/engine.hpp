@@ -140,6 +140,21 @@ private:
 /// Runs once per message. Must not throw (the program is terminated): it has no caller who could catch.
 using handler = void (*)(void* context, engine&, incoming& message);
 
+/// What a wait is for, where more can be said of it than a text that stays.
+struct wait_detail {
+    /// Writes a line with a NUL behind it; called on the waiting thread, before it sleeps.
+    void (*write)(wait_detail const&, char const* what, std::span<char> text) noexcept = nullptr;
+};
+
+/// A wait that lasts.
+struct long_wait {
+    char const* what;           ///< as the wait was told
+    wait_detail const* detail;  ///< the same; null: none
+    std::int64_t since_ns;      ///< about when it began; CLOCK_MONOTONIC
+    std::int64_t quiet_ns;      ///< since when it has handled no message
+    bool ended;                 ///< this is the last call for it
+};
+
 /// How an engine is set up. The world of processes fills it from job::membership; the simulator gives each of its peers one.
 struct setup {
     peer rank = 0;
@@ -149,6 +164,7 @@ struct setup {
     base::fence_side fences = base::fence_side::notifier_fences;  ///< as in the job's control block
     std::span<char> waiting_for{};                    ///< where a sleeping waiter says what for; empty: nowhere
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
+    std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
     bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
@@ -207,12 +223,13 @@ public:
     /// `notify` afterwards. `what` is shown by whoever asks what this rank waits for (static text). False on timeout. Throws usage_error inside a handler. Does not throw
     /// when peers die: conditions must come true then (see on_death).
     template <class Ready>
-    bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max())
+    bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max(),
+              wait_detail const* detail = nullptr)
     {
         if (ready())
             return true;
         return wait_slow([](void* c) { return static_cast<bool>((*static_cast<std::remove_reference_t<Ready>*>(c))()); },
-                         const_cast<void*>(static_cast<void const*>(std::addressof(ready))), what, timeout);
+                         const_cast<void*>(static_cast<void const*>(std::addressof(ready))), what, timeout, detail);
     }
     /// The first part of a wait: makes progress and spins, and gives up (false) where `wait` would begin to yield. No notify is needed.
     template <class Ready>
@@ -228,6 +245,10 @@ public:
     /// Called once per peer that is gone (dead, left, or lost by its transport), from a poll, after the engine failed its own completions
     /// for it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
+
+    /// Calls the function from waits that have lasted longer than thresholds::long_wait, on their threads: about five times a second while
+    /// they sleep, and once when they end. It may look at anything; it must not wait, send, poll or throw. Before the first wait.
+    void on_long_wait(void (*function)(void* context, long_wait const&), void* context);
 
     /// Brings the counters of setup up to date with everything that this thread did.
     void publish_counts() noexcept;
@@ -245,7 +266,7 @@ public:
 private:
     friend class incoming;
     static constexpr std::chrono::nanoseconds only_spin = std::chrono::nanoseconds::min();
-    bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
+    bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail);
     std::unique_ptr<impl> impl_;
 };
 

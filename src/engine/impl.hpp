@@ -183,8 +183,10 @@ struct engine::impl {
     int poll(int budget, poller who = poller::foreground);
     int poll_transports(int budget);
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
-    bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit);
-    bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout);
+    bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
+    bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
+    void (*long_wait_function)(void*, long_wait const&) = nullptr;
+    void* long_wait_context = nullptr;
     void set_waiting_for(char const* what) noexcept;
     [[nodiscard]] bool deaths_moved() const noexcept;
     void require_open() const;

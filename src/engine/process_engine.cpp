@@ -45,6 +45,7 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.fences = job.header().fences;
     s.waiting_for = job.self().waiting_for;
     s.counters = job.self().counters;
+    s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = static_cast<std::uint32_t>(job.size()) > job.header().cores;
     s.background = background;
     s.one_thread = one_thread;

@@ -42,6 +42,8 @@ inline constexpr std::uint32_t yields = 256;
 inline constexpr std::uint32_t yields_oversubscribed = 32;
 /// A sleeping waiter looks for deaths this often, should nobody have woken it.
 inline constexpr std::chrono::nanoseconds heartbeat = std::chrono::milliseconds{200};
+/// A wait that lasts so long is told of (engine::on_long_wait).
+inline constexpr std::chrono::nanoseconds long_wait = std::chrono::milliseconds{150};
 /// Sleep while something waits for room at a peer: nobody tells when there is.
 inline constexpr std::chrono::nanoseconds room_nap = std::chrono::microseconds{100};
 

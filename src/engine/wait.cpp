@@ -94,15 +94,20 @@ void engine::impl::set_waiting_for(char const* what) noexcept
     base::write_note(config.waiting_for, what == nullptr ? "" : what);
 }
 
-bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit)
+bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail)
 {
     if (config.event == nullptr) {
         ::sched_yield();
         return false;
     }
     base::event_count& event = *config.event;
-    if (what != nullptr)  // the background thread leaves the note to those who wait for something
+    if (detail != nullptr && detail->write != nullptr) {
+        std::array<char, 192> text;
+        detail->write(*detail, what, text);
+        set_waiting_for(text.data());
+    } else if (what != nullptr) {  // the background thread leaves the note to those who wait for something
         set_waiting_for(what);
+    }
     wants_token.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
     bool wishes = true;
     std::uint32_t const key = event.prepare_wait(config.fences);
@@ -134,7 +139,7 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
     return woken;
 }
 
-bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout)
+bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
 {
     require_open();
     if (running_handlers == this)
@@ -149,15 +154,33 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     wait_hold held(*this);
     struct slow_wait {
         impl& m;
+        long_wait about;
         bool begun = false;
+        bool told = false;
+        bool progressed = false;
+        void tell()
+        {
+            std::int64_t const now = base::monotonic_ns();
+            if (std::exchange(progressed, false))
+                about.quiet_ns = now;
+            if (m.long_wait_function == nullptr || now - about.since_ns < thresholds::long_wait.count())
+                return;
+            told = true;
+            m.long_wait_function(m.long_wait_context, about);
+        }
         ~slow_wait()
         {
-            if (begun) {
-                m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
-                m.unpark();
+            if (!begun)
+                return;
+            m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
+            m.unpark();
+            m.counts.tell_active();
+            if (told) {
+                about.ended = true;
+                m.long_wait_function(m.long_wait_context, about);
             }
         }
-    } slow{*this};
+    } slow{*this, {what, detail, 0, 0, false}};
 
     bool look = false;
     for (std::uint32_t idle = 0;;) {
@@ -166,8 +189,10 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             if (!held.token && !step_aside.load(std::memory_order_relaxed))
                 step_aside.store(true, std::memory_order_relaxed);
         }
-        if (held.token && poll(thresholds::poll_budget) != 0)
+        if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
+            slow.progressed = true;
+        }
         if (ready(context))
             return true;
         if (++idle < spins) {
@@ -197,15 +222,17 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         held.let_go();
         if (!slow.begun) {
             slow.begun = true;
+            slow.about.since_ns = slow.about.quiet_ns = base::monotonic_ns();
             slow_waiters.fetch_add(1, std::memory_order_seq_cst);
         }
-        if (sleep(ready, context, what, limit)) {
+        if (sleep(ready, context, what, limit, detail)) {
             idle = 0;  // something is there, or about to be
         } else {
             idle = spins + yields;  // nothing is: sleep again at once
             if (limit == thresholds::heartbeat)
                 look = true;
         }
+        slow.tell();
     }
 }
 

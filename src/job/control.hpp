@@ -4,6 +4,7 @@
 // The launcher creates it; each rank inherits its descriptor. Offsets are bytes from the start of the file.
 
 #include "base/event_count.hpp"
+#include "job/waits.hpp"
 
 #include <array>
 #include <atomic>
@@ -60,6 +61,8 @@ struct alignas(4096) rank_slot {
     /// Key-value card written by the rank before a fence: "key=value\n" lines.
     alignas(64) std::atomic<std::uint32_t> card_bytes;
     std::array<char, 2044> card;
+    /// What it waits for, told by a wait that lasts.
+    wait_board waits;
 };
 static_assert(sizeof(rank_slot) == 4096);
 static_assert(static_cast<std::size_t>(counter::count_) <= 32);

@@ -66,7 +66,7 @@ std::optional<std::string> membership::get(int rank, std::string_view key) const
     return found;
 }
 
-void membership::fence(std::chrono::milliseconds timeout)
+void membership::fence(std::chrono::milliseconds timeout, char const* call)
 {
     if (forked())
         throw usage_error("fence: a process forked by a rank is not part of the job");
@@ -100,9 +100,27 @@ void membership::fence(std::chrono::milliseconds timeout)
     }
     auto& note = self().waiting_for;
     struct clear {
-        std::span<char> text;
-        ~clear() { base::write_note(text, ""); }
-    } const cleared{note};
+        rank_slot& slot;
+        bool told = false;
+        ~clear()
+        {
+            base::write_note(slot.waiting_for, "");
+            slot.waits.active_ns.store(base::monotonic_ns(), std::memory_order_relaxed);
+            if (told)
+                slot.waits.clear();
+        }
+    } told{self()};
+    std::int64_t const begin = base::monotonic_ns();
+    auto tell = [&] {
+        wait_report report;
+        report.since_ns = report.quiet_ns = begin;
+        set_text(report.call, call);
+        for (int r = 0; r < size(); ++r)
+            if (!arrived(slots_[r]) && state_of(slots_[r]) != rank_state::dead)
+                report.add({waited_operation::kind::part, r, waited_operation::any, static_cast<std::uint32_t>(r), 0, {}});
+        self().waits.publish(report);
+        told.told = true;
+    };
     for (;;) {
         std::uint32_t const key = generation.load(std::memory_order_seq_cst);
         if (std::all_of(slots_, slots_ + size(), arrived))
@@ -121,7 +139,9 @@ void membership::fence(std::chrono::milliseconds timeout)
                     absent.push_back(r);
             throw error(fmt::format("fence: gave up after {} ms; not there yet: rank {}", timeout.count(), fmt::join(absent, ", ")));
         }
-        base::futex_wait(generation, key, end.left());
+        constexpr std::chrono::nanoseconds moment = std::chrono::milliseconds(200);
+        if (!base::futex_wait(generation, key, call != nullptr ? std::min(moment, end.left()) : end.left()) && call != nullptr)
+            tell();
     }
 }
 

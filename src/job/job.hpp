@@ -49,7 +49,8 @@ public:
     void put(std::string_view key, std::string_view value);
     [[nodiscard]] std::optional<std::string> get(int rank, std::string_view key) const;
     /// Blocks until every rank that is not dead called it as often. Throws peer_error if a rank died, error on timeout.
-    void fence(std::chrono::milliseconds timeout = std::chrono::minutes(5));
+    /// `call` (text that stays): what the program called, for whoever asks what this rank waits for.
+    void fence(std::chrono::milliseconds timeout = std::chrono::minutes(5), char const* call = nullptr);
     /// Marks this rank as gone in good order; called once by the runtime at its end and by an exit handler otherwise.
     void leave() noexcept;
 

@@ -123,17 +123,27 @@ void matcher::release(request& r) noexcept
         core_->recycle(r);
 }
 
+waited::waited(pending_operation const& o) noexcept : what(o)
+{
+    write = [](engine::wait_detail const& self, char const* call, std::span<char> text) noexcept {
+        try {
+            auto const all = fmt::format("{}: {}", call, matcher::describe(static_cast<waited const&>(self).what));
+            text[all.copy(text.data(), text.size() - 1)] = '\0';
+        } catch (...) {  // no memory: it waits all the same
+            text[0] = '\0';
+        }
+    };
+}
+
 void matcher::wait(request& r, char const* call)
 {
     core& c = *core_;
     auto const ready = [&r] { return r.done(); };
-    // The line that says what for is written only by who is going to sleep.
+    // The operation is copied only by who is going to wait long: it may end, and be used again, by another thread's hand.
     if (c.engine_.spin(ready, call))
         return;
-    pending_operation const what{r.what_, r.pattern_, r.peer_, 0, false};
-    std::array<char, 192> text;
-    *fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, describe(what)).out = '\0';
-    c.engine_.wait(ready, text.data());
+    waited const about({r.what_, r.pattern_, r.peer_, 0, false});
+    c.engine_.wait(ready, call, std::chrono::nanoseconds::max(), &about);
 }
 
 bool matcher::test(request& r)
@@ -167,7 +177,7 @@ bool matcher::cancel(request& r)
     return true;
 }
 
-bool matcher::drain(std::chrono::nanoseconds timeout)
+bool matcher::drain(std::chrono::nanoseconds timeout, char const* call)
 {
     core& c = *core_;
     auto const begin = std::chrono::steady_clock::now();
@@ -176,7 +186,7 @@ bool matcher::drain(std::chrono::nanoseconds timeout)
             core::guard const g(c);
             return c.slots_in_use == 0 && c.landings.first == nullptr;
         },
-        "messages under way to end", timeout);
+        call, timeout);
     if (timeout != std::chrono::nanoseconds::max())
         timeout -= std::min<std::chrono::nanoseconds>(timeout, std::chrono::steady_clock::now() - begin);
     return ended && c.engine_.drain(timeout);

@@ -90,6 +90,12 @@ struct pending_operation {
     bool matched = false;   ///< only the bytes are still to come
 };
 
+/// What a wait of the matcher for one operation tells the engine (engine::wait_detail); other waits of the matcher tell nothing.
+struct waited : engine::wait_detail {
+    explicit waited(pending_operation const&) noexcept;
+    pending_operation what;
+};
+
 /// One per engine; both sides of a world make theirs at the same place in the order of add_handler.
 class matcher {
 public:
@@ -178,7 +184,7 @@ public:
     void peer_died(peer);
 
     /// Blocks until no send and no matched receive is under way, and the engine has nothing left of ours to send. False on timeout.
-    bool drain(std::chrono::nanoseconds timeout);
+    bool drain(std::chrono::nanoseconds timeout, char const* call = "messages under way to end");
 
     // For people. Any thread, also while others wait.
 

@@ -2,8 +2,6 @@
 
 #include "matching/core.hpp"
 
-#include <fmt/format.h>
-
 namespace towline::matching {
 
 std::optional<status> core::peek(pattern const& p) const noexcept
@@ -49,10 +47,8 @@ void core::await_arrival(Look&& look, pattern const& p, peer from, char const* c
     };
     if (engine_.spin(ready, call))
         return;
-    std::array<char, 192> text;
-    pending_operation const what{operation::receive, p, from, 0, false};
-    *fmt::format_to_n(text.data(), text.size() - 1, "{}: {}", call, matcher::describe(what)).out = '\0';
-    engine_.wait(ready, text.data());
+    waited const about({operation::receive, p, from, 0, false});
+    engine_.wait(ready, call, std::chrono::nanoseconds::max(), &about);
 }
 
 std::optional<status> matcher::iprobe(pattern const& p)

@@ -91,6 +91,16 @@ public:
         return p != nullptr && handle >> 32 < p->generation.load(std::memory_order_relaxed);
     }
 
+    /// Calls the function with each object; it must not come back to this table.
+    template <class Function>
+    void for_each(Function&& function)
+    {
+        std::scoped_lock const lock(mutex_);
+        for (std::uint32_t i = 0; i < used_; ++i)
+            if (T* const object = at(i).object.load(std::memory_order_acquire))
+                function(*object);
+    }
+
 private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     static constexpr std::size_t chunk_places = 1024;

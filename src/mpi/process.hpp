@@ -6,6 +6,7 @@
 #include "mpi/communicator.hpp"
 #include "mpi/communicator_numbers.hpp"
 #include "mpi/phase.hpp"
+#include "mpi/watch.hpp"
 
 #include <atomic>
 #include <memory>
@@ -45,6 +46,7 @@ private:
     std::unique_ptr<engine::engine> engine_;
     std::unique_ptr<matching::matcher> matcher_;
     std::unique_ptr<communicator_numbers> numbers_;
+    std::unique_ptr<watchdog> watchdog_;
     bsend_space buffer_;
     ref<communicator> world_;
     ref<communicator> self_;

@@ -61,7 +61,7 @@ void process::part()
     buffer_.detach(*matcher_);
     world_->buffer().detach(*matcher_);
     self_->buffer().detach(*matcher_);
-    matcher_->drain(for_ever);
+    matcher_->drain(for_ever, "MPI_Finalize");
     // Everybody tells rank 0, and rank 0 everybody: it makes progress, unlike the fence of the job, so that what peers still fetch from
     // here reaches them.
     communicator& w = *world_;
@@ -86,7 +86,7 @@ void process::part()
         for (int r = 1; r < w.size(); ++r)
             tell(r);
     }
-    matcher_->drain(std::chrono::seconds(10));
+    matcher_->drain(std::chrono::seconds(10), "MPI_Finalize");
 }
 
 int process::thread_level() noexcept
@@ -121,10 +121,11 @@ void process::start(int argc, char* const* argv, int thread_level)
     p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
     p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
+    p->watchdog_ = std::make_unique<watchdog>(job, *p->matcher_, thread_level);
     request_table::instance().set_threaded(o.threaded);
     one_thread = !o.threaded;
     try {
-        job.fence(for_ever);  // nobody sends to a rank that cannot answer yet
+        job.fence(for_ever, "MPI_Init");  // nobody sends to a rank that cannot answer yet
     } catch (peer_error const& e) {
         throw ended_early(e.rank(), "MPI_Init");
     }

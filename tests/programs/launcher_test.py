@@ -198,7 +198,7 @@ class Words(JobTest):
                                  (["run", "-n", "2", "--heap", "moon", "true"], "'moon' is neither on nor off"),
                                  (["run", "-n", "2", "--bogus", "true"], "--bogus"),
                                  (["run", "-n", "2", "--stats", "x.json", "true"], "did you mean --stats=x.json?"),
-                                 (["start"], "there is no command 'start'; there are run and info"),
+                                 (["start"], "there is no command 'start'; there are run, where and info"),
                                  (["-n", "2", "true"], "did you mean 'towline run -n ...'?"),
                                  ([], "which command?"),
                                  (["info", "--bogus"], "--bogus")):

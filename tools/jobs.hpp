@@ -1,0 +1,49 @@
+#pragma once
+// The jobs that run on this machine, as far as this user may look: found by the job file that their processes hold, and read without
+// disturbing them.
+
+#include "job/control.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace towline::tools {
+
+/// The control block of a running job, mapped to read.
+class job_window {
+public:
+    /// Throws error where it is no job file that this version knows.
+    explicit job_window(int fd);
+    job_window(job_window const&) = delete;
+    job_window& operator=(job_window const&) = delete;
+    ~job_window();
+    [[nodiscard]] job::control_header const& header() const noexcept { return *header_; }
+    [[nodiscard]] std::span<job::rank_slot const> slots() const noexcept
+    {
+        return {reinterpret_cast<job::rank_slot const*>(header_ + 1), header_->size};
+    }
+
+private:
+    job::control_header const* header_ = nullptr;
+    std::size_t bytes_ = 0;
+};
+
+struct running_job {
+    std::shared_ptr<job_window> window;
+    std::string id;
+    pid_t launcher = 0;          ///< whom the user started; a program without a launcher: itself
+    bool launched = false;
+    std::vector<pid_t> pids;     ///< of all processes that hold the job file, and the launcher
+    std::string command;         ///< of the launcher
+    double seconds = 0;          ///< since it was started
+};
+
+/// By age, the oldest first.
+[[nodiscard]] std::vector<running_job> running_jobs();
+
+} // namespace towline::tools

@@ -1,0 +1,86 @@
+#include "where.hpp"
+
+#include "base/clock.hpp"
+#include "job/waits.hpp"
+#include "jobs.hpp"
+#include "run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
+
+namespace towline::tools {
+
+namespace {
+
+std::string shortened(std::string const& text, std::size_t most)
+{
+    return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+std::string how_long(double seconds)
+{
+    return seconds < 600 ? fmt::format("{:.0f} s", seconds) : seconds < 36000 ? fmt::format("{:.0f} min", seconds / 60)
+                                                                             : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+int list(std::vector<running_job> const& jobs)
+{
+    if (jobs.empty()) {
+        fmt::print("no job runs here that you may look at\n");
+        return 0;
+    }
+    fmt::print("{:>8}  {:>5}  {:>7}  {:<24} command\n", "launcher", "ranks", "runs", "job");
+    for (auto const& j : jobs)
+        fmt::print("{:>8}  {:>5}  {:>7}  {:<24} {}\n", j.launcher, j.window->header().size, how_long(j.seconds), j.id, shortened(j.command, 90));
+    return 0;
+}
+
+} // namespace
+
+std::vector<std::string> lines_of(std::span<job::rank_slot const> slots)
+{
+    std::vector<job::rank_view> ranks;
+    ranks.reserve(slots.size());
+    for (auto const& slot : slots)
+        ranks.push_back(job::view_of(slot));
+    auto situation = job::explain(ranks, base::monotonic_ns());
+    std::vector<std::string> lines = std::move(situation.ranks);
+    for (auto const& cycle : situation.cycles)
+        lines.push_back("they wait for each other: " + cycle);
+    return lines;
+}
+
+int where(std::string const& which)
+{
+    auto const jobs = running_jobs();
+    if (which.empty())
+        return list(jobs);
+    pid_t pid = 0;
+    auto const [end, wrong] = std::from_chars(which.data(), which.data() + which.size(), pid);
+    bool const is_pid = wrong == std::errc() && end == which.data() + which.size();
+    auto const job = std::find_if(jobs.begin(), jobs.end(), [&](running_job const& j) {
+        return j.id == which || (is_pid && std::find(j.pids.begin(), j.pids.end(), pid) != j.pids.end());
+    });
+    if (job == jobs.end()) {
+        fmt::print(stderr,
+                   "towline where: {}: no job of this name runs here, and no launcher or rank with this pid that you may look at\n"
+                   "Try 'towline where', which lists them.\n",
+                   which);
+        return 1;
+    }
+    auto const slots = job->window->slots();
+    fmt::print("job {}: {} rank{}, runs for {}: {}\n", job->id, slots.size(), slots.size() == 1 ? "" : "s", how_long(job->seconds),
+               shortened(job->command, 100));
+    for (auto const& line : lines_of(slots))
+        fmt::print("  {}\n", line);
+    std::vector<std::string> pids;
+    for (std::size_t r = 0; r < slots.size() && r < 64; ++r)
+        pids.push_back(slots[r].pid.load() != 0 ? fmt::format("{}", slots[r].pid.load()) : "-");
+    fmt::print("  pids of the ranks: {}{}\n", fmt::join(pids, " "), slots.size() > 64 ? " ..." : "");
+    return 0;
+}
+
+} // namespace towline::tools
