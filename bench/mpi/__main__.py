@@ -49,7 +49,8 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
-    p.add_argument("--only", default="", help="regular expression: only cases whose 'name size mode cache' it matches, or 'start', 'crowd'")
+    p.add_argument("--only", default="",
+                   help="regular expression: only cases whose 'name size mode cache' it matches, or 'start', 'crowd', 'gentle'")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (6 of 4 rounds, with --quick 3 of 2)")
     p.add_argument("--offline", action="store_true", help="installs nothing")

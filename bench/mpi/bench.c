@@ -3,6 +3,8 @@
 //     bench CONDUCTOR [--threads multiple] [--allocate]     two ranks take turns, as turn.h says
 //     bench --alone CASE SIZE MODE CACHE BATCH BATCHES      one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
+//     bench --stencil MILLISECONDS                          any number of ranks that divides 1024: steps of a stencil
+//     bench --wait                                          two ranks: what waiting costs
 //
 // --allocate: buffers from MPI_Alloc_mem. Cases:
 //   latency    MPI_Send and MPI_Recv there and back; a sample is one way
@@ -124,6 +126,7 @@ static void satisfy(int count)
 
 #include "bench_collectives.h"
 #include "bench_crowd.h"
+#include "bench_gentle.h"
 #include "bench_types.h"
 
 struct measured {
@@ -228,8 +231,15 @@ int main(int argc, char **argv)
     struct work w = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (strcmp(argv[1], "--crowd") == 0) {
-        crowd(w.rank, ranks, argc > 2 ? atof(argv[2]) : 500);
+    double milliseconds = argc > 2 ? atof(argv[2]) : 500;
+    int crowded = strcmp(argv[1], "--crowd") == 0, stencils = strcmp(argv[1], "--stencil") == 0, waits = strcmp(argv[1], "--wait") == 0;
+    if (crowded || stencils || waits) {
+        if (crowded)
+            crowd(w.rank, ranks, milliseconds);
+        else if (stencils)
+            stencil(w.rank, ranks, milliseconds);
+        else
+            wait_long(w.rank);
         MPI_Finalize();
         return 0;
     }

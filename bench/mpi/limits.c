@@ -15,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { inline_most = 48, pieces = 16, piece_most = 2048 };
+enum { inline_most = 48, pieces = 2, piece_most = 2048 };
 
 struct line {
     _Alignas(line_size) atomic_ulong flag;
@@ -87,12 +87,13 @@ static void copy_trips(struct work *w, long times, int rewritten)
     }
 }
 
-// Pieces are a quarter of a message, so that the receiver's copy runs beside the sender's.
+// The receiver copies a piece while the sender copies the next. There are two, used again and again: few lines, which stay in the first
+// cache.
 static void pipe_trips(struct work *w, long times, int rewritten)
 {
     static unsigned long filled, emptied;
     struct side *own = &sides[w->rank], *other = &sides[1 - w->rank];
-    size_t most = w->size / 4 < 256 ? 256 : w->size / 4 > piece_most ? piece_most : w->size / 4;
+    size_t most = w->size < 1024 ? 512 : w->size / 2 > piece_most ? piece_most : w->size / 2;
     for (long i = 0; i < times; ++i) {
         for (int half = 0; half < 2; ++half) {
             if (half == w->rank && rewritten)

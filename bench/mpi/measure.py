@@ -21,6 +21,7 @@ AROUND = 3e-3        # seconds between turns: the thermometer, and waking
 BEGIN_SECONDS = 1.5  # of a pair: start, first touch of its buffers, end
 START_SECONDS = {2: 0.6, 32: 1.7}
 CROWD_SECONDS = 4.0
+GENTLE_SECONDS = 6.0
 SLOW = 0.15  # seconds: a figure whose turn takes longer gets one in a sweep
 
 
@@ -57,6 +58,7 @@ class Plan:
         begun = sum(BEGIN_SECONDS * subjects * (2 if g == "threads" else 1) for g in ("latency", "threads") if self.cases(g))
         starts = sum(START_SECONDS[ranks] * times for ranks, times in self.starts) if self.wants("start") else 0
         crowds = CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
+        crowds += GENTLE_SECONDS * self.crowds[1] if self.wants("gentle") else 0
         return figures * self.sweeps * self.rounds * self.step() + begun + starting * (starts + crowds)
 
 
@@ -122,6 +124,8 @@ class House:
             self._starts()
         if self.plan.wants("crowd"):
             self._crowds()
+        if self.plan.wants("gentle"):
+            self._gentle()
         write(self.out, "subjects", self.about)
 
     def _leave_out(self, name: str, why: str) -> None:
@@ -252,6 +256,34 @@ class House:
         made = [record("memory", ranks, name, "MiB", rounds) for name, rounds in memory.items()]
         made += [record("crowd_barrier", ranks, name, "us", rounds) for name, rounds in barrier.items()]
         write(self.out, "crowd", made)
+
+
+    def _gentle(self) -> None:
+        """The same stencil on 2 ranks and on many, and a rank that waits a second."""
+        many, times = self.plan.crowds
+        self.progress.now(f"a stencil on 2 and on {many} ranks, and waiting")
+        steps: dict[tuple[str, int], list[list[float]]] = {}
+        waiting: dict[str, list[list[float]]] = {}
+        sums: set[str] = set()
+        for s in [s for _ in range(times) for s in self.subjects if s.starts]:
+            for ranks in (2, many):
+                ran = self._run(s, ranks, "bench", "--stencil", "200" if self.plan.quick else "600")
+                words = ran[1].split() if ran else []
+                if words[:2] == ["stencil", "sum"] and len(words) > 3:
+                    sums.add(words[2])
+                    steps.setdefault((s.name, ranks), []).append([round(float(ns) / 1000, 3) for ns in words[3:]])
+                elif ran:
+                    self.failures.append(f"{s.name}: what a stencil printed is not understood")
+            ran = self._run(s, 2, "bench", "--wait")
+            words = ran[1].split() if ran else []
+            if words[:1] == ["waiting"] and len(words) == 2:
+                waiting.setdefault(s.name, []).append([float(words[1])])
+            self.progress.step(GENTLE_SECONDS)
+        if len(sums) > 1:
+            self.failures.append(f"stencils had different results: {', '.join(sorted(sums))}")
+        made = [record("stencil", ranks, name, "us", rounds) for (name, ranks), rounds in steps.items()]
+        made += [record("waiting", 2, name, "%", rounds) for name, rounds in waiting.items()]
+        write(self.out, "gentle", made)
 
 
 def alone() -> float:

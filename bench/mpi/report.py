@@ -29,8 +29,8 @@ class Row:
 
 
 def value(r: Record | None) -> str:
-    if r and r["unit"] == "MiB":
-        return f"{r['median']:.3g} MiB"
+    if r and r["unit"] in ("MiB", "%"):
+        return f"{r['median']:.3g} {r['unit']}"
     return duration(r)
 
 
@@ -141,9 +141,23 @@ def crowds(results: Results) -> Iterator[Row]:
         yield Row(f"barrier of {barrier['size']} on 2 processors", barrier, peer, None, "<= 100 us", barrier["median"] <= 100)
 
 
+def gentleness(results: Results) -> Iterator[Row]:
+    many = max((r["size"] for r in results.find(case="stencil")), default=2)
+    for subject in sorted({r["subject"] for r in results.find(case="stencil")}, key=lambda name: (name != "towline", name)):
+        few, own = (results.one(case="stencil", subject=subject, size=ranks) for ranks in (2, many))
+        if few and own:
+            row = Row(f"step of a stencil, {many} ranks" if subject == "towline" else f"  {subject}", own, few)
+            if subject == "towline":
+                row.asked, row.reached = "<= 1.25 x 2 ranks", at_most(ratio(own, few), 1.25)
+            yield row
+    waiting = results.one(case="waiting", subject="towline")
+    if waiting:
+        yield Row("processor used by waiting a second", waiting, results.best_peer(case="waiting"), None, "< 2 %", waiting["median"] < 2)
+
+
 SECTIONS = (("Messages", messages), ("Streams", streams), ("Posted receives (peer: without them)", queues),
             ("Threads (peer: MPI_THREAD_SINGLE)", threads), ("Collectives of 2 ranks", collectives), ("Datatypes", datatypes),
-            ("Start-up", starts), ("Many ranks", crowds))
+            ("Start-up", starts), ("Many ranks", crowds), ("Gentleness (peer of a stencil: 2 ranks)", gentleness))
 
 
 def columns(lines: list[list[str]]) -> list[int]:

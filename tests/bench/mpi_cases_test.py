@@ -77,6 +77,18 @@ class EveryCase(unittest.TestCase):
         self.assertEqual(barrier.split()[0], "barrier")
         self.assertGreaterEqual(len(barrier.split()), 3)
 
+    def test_stencil_and_waiting(self):
+        sums = set()
+        for ranks in (1, 2, 4):
+            words = self.run_many(ranks, "bench", "--stencil", "1")[0].split()
+            self.assertEqual(words[:2], ["stencil", "sum"])
+            self.assertGreaterEqual(len(words), 6)
+            sums.add(words[2])
+        self.assertEqual(len(sums), 1)
+        word, percent = self.run_many(2, "bench", "--wait")[0].split()
+        self.assertEqual(word, "waiting")
+        self.assertGreaterEqual(float(percent), 0)
+
     def test_alone(self):
         lines = self.run_many(2, "bench", "--alone", "latency", "8", "rewritten", "warm", "2", "3")
         self.assertEqual(lines[0].split()[0], "samples")

@@ -53,6 +53,10 @@ def main() -> None:
         meet(conductors[0], 0 if child else 1)
         if child:
             os.waitpid(child, 0)
+    elif "--stencil" in sys.argv:
+        print("stencil sum 1.5", *[ns * 10 + ranks] * 4)
+    elif "--wait" in sys.argv:
+        print("waiting 0.5")
     elif "--crowd" in sys.argv:
         print("memory " + " ".join(["2048"] * ranks))
         print("barrier " + " ".join([str(ns * 10)] * 3))

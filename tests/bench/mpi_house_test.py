@@ -106,9 +106,12 @@ class Houses(unittest.TestCase):
         self.assertIn(results.one(case="posted", variant="256", subject="towline")["median"], (0.15, 0.151))
         self.assertEqual([a["subject"] for a in results.about()], ["towline", "mpich5"])
 
-    def test_starts_and_crowds(self):
-        failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^start$|^crowd$")
+    def test_starts_crowds_and_gentleness(self):
+        failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^start$|^crowd$|^gentle$")
         self.assertEqual(failures, [])
+        self.assertEqual([r["median"] for r in results.find(case="stencil", subject="towline")], [0.502, 0.532])
+        self.assertEqual({r.title: r.reached for r in report.gentleness(results) if r.asked},
+                         {"step of a stencil, 32 ranks": True, "processor used by waiting a second": True})
         self.assertEqual(len(results.find(case="start", subject="towline")), 2)
         self.assertEqual(results.one(case="memory", subject="ompi5")["median"], 2)
         self.assertEqual(results.one(case="crowd_barrier", subject="towline")["median"], 0.5)
