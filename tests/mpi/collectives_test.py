@@ -22,6 +22,14 @@ class Collectives(JobTest):
             code, out, err, _ = self.run_job(ranks, program(name), *arguments)
             self.assertEqual((code, out, err), (0, "", ""))
 
+    def test_predefined_operations(self) -> None:
+        for ranks in RANKS:
+            self.quiet(ranks, "collectives_reductions", WAYS, str(SEED + ranks))
+
+    def test_operations_of_the_program(self) -> None:
+        for ranks in RANKS:
+            self.quiet(ranks, "collectives_user", WAYS, str(SEED + ranks))
+
     def test_data(self) -> None:
         for ranks in RANKS:
             self.quiet(ranks, "collectives", WAYS, str(SEED + ranks), "12")
