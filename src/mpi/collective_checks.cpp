@@ -1,7 +1,6 @@
 #include "mpi/collective_checks.hpp"
 
 #include "collective/operations.hpp"
-#include "mpi/entry.hpp"
 
 #include <fmt/format.h>
 
@@ -57,10 +56,9 @@ rooted rooted_at(communicator const& c, int root)
     return {root, !c.is_inter() && root == c.rank(), true};
 }
 
-void check_array(wide_array a, int n, char const* parameter)
+void throw_no_array(char const* parameter)
 {
-    if (a.is_null() && n > 0) [[unlikely]]
-        throw_null(parameter);
+    throw failure(MPI_ERR_ARG, fmt::format("{} is a null pointer", parameter));
 }
 
 std::int64_t count_at(wide_array a, int i, char const* parameter)

@@ -71,8 +71,14 @@ inline void check_own(std::uint64_t sent, std::uint64_t expected)
                                    static_cast<std::uintptr_t>(steps) * static_cast<std::uintptr_t>(step));
 }
 
-/// An array of counts or displacements that is looked at; `n` are its elements.
-void check_array(wide_array, int n, char const* parameter);
+[[noreturn, gnu::cold]] void throw_no_array(char const* parameter);
+
+/// An array of n elements that are looked at.
+inline void check_array(bool is_null, int n, char const* parameter)
+{
+    if (is_null && n > 0) [[unlikely]]
+        throw_no_array(parameter);
+}
 /// One of its counts.
 [[nodiscard]] std::int64_t count_at(wide_array, int i, char const* parameter);
 

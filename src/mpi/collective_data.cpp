@@ -1,6 +1,7 @@
 // Plans of the operations that move data: barrier, broadcast, gather, scatter, all to all (6.3 to 6.8).
 
 #include "collective/operations.hpp"
+#include "mpi/collective_blocks.hpp"
 #include "mpi/collective_checks.hpp"
 #include "mpi/collective_plans.hpp"
 
@@ -29,44 +30,6 @@ struct all_blocks {
     return {moved(buffer, times(count, rank), extent), count, type, names};
 }
 
-enum class use : std::uint8_t { sent, received, both };
-
-[[nodiscard]] void* bytes_of(work& o, payload const& p, use u)
-{
-    switch (u) {
-    case use::sent: return const_cast<void*>(o.input(p));
-    case use::received: return o.output(p);
-    default: return o.inout(p);
-    }
-}
-
-/// Blocks with counts and displacements in elements of one datatype, in the order of ranks.
-void add_blocks(work& o, work::blocks& to, int n, void const* buffer, wide_array counts, wide_array displs, MPI_Datatype type, use u,
-                payload_names const& names, char const* counts_name, char const* displs_name)
-{
-    std::int64_t const extent = get_committed(type, names.datatype).layout().extent();
-    check_array(counts, n, counts_name);
-    check_array(displs, n, displs_name);
-    for (int i = 0; i < n; ++i) {
-        payload const p(moved(buffer, displs[static_cast<std::size_t>(i)], extent), count_at(counts, i, counts_name), type, names);
-        to.add(static_cast<std::uint64_t>(p.bytes()), bytes_of(o, p, u));
-    }
-}
-
-/// The same with a datatype each, and displacements in bytes.
-void add_blocks(work& o, work::blocks& to, int n, void const* buffer, wide_array counts, wide_array displs, MPI_Datatype const* types,
-                use u, payload_names const& names, char const* counts_name, char const* displs_name)
-{
-    check_array(counts, n, counts_name);
-    check_array(displs, n, displs_name);
-    if (types == nullptr && n > 0)
-        throw failure(MPI_ERR_ARG, std::string(names.datatype) + " is a null pointer");
-    for (int i = 0; i < n; ++i) {
-        payload const p(moved(buffer, displs[static_cast<std::size_t>(i)]), count_at(counts, i, counts_name), types[i], names);
-        to.add(static_cast<std::uint64_t>(p.bytes()), bytes_of(o, p, u));
-    }
-}
-
 /// In place: this rank's own block stays in the buffer, and is given from there.
 void keep_own(work& o, int rank, void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
@@ -76,8 +39,10 @@ void keep_own(work& o, int rank, void* recvbuf, wide_array recvcounts, wide_arra
         o.pack_before(mine, static_cast<std::byte*>(o.receiving().at(i)));
 }
 
-constexpr payload_names send_types_names{"sendbuf", "sendcounts", "sendtypes"};
-constexpr payload_names receive_types_names{"recvbuf", "recvcounts", "recvtypes"};
+constexpr block_names sent_named_displs{sent_blocks.each, "displs"};
+constexpr block_names received_named_displs{received_blocks.each, "displs"};
+constexpr block_names sent_with_types{{"sendbuf", "sendcounts", "sendtypes"}, "sdispls"};
+constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}, "rdispls"};
 
 [[nodiscard]] std::uint64_t bytes(payload const& p) noexcept
 {
@@ -151,7 +116,7 @@ void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
     }
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     work::blocks& in = o.receiving();
-    add_blocks(o, in, c.peers(), recvbuf, recvcounts, displs, recvtype, use::received, receive_names, "recvcounts", "displs");
+    add_blocks(o, in, partners(c.peers()), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
     auto const rank = static_cast<std::size_t>(c.rank());
     if (c.is_inter())
         return collective::gatherv(o.schedule(), c.team(), nullptr, 0, nullptr, in.sizes, in.addresses, r.root);
@@ -199,7 +164,7 @@ void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcoun
     }
     bool const in_place = is_in_place(c, recvbuf, "recvbuf");
     work::blocks& out = o.sending();
-    add_blocks(o, out, c.peers(), sendbuf, sendcounts, displs, sendtype, use::sent, send_names, "sendcounts", "displs");
+    add_blocks(o, out, partners(c.peers()), sendbuf, sendcounts, displs, sendtype, use::sent, sent_named_displs);
     void* receive = in_place ? const_cast<void*>(collective::in_place) : nullptr;
     std::uint64_t size = 0;
     if (!c.is_inter() && !in_place) {
@@ -237,7 +202,7 @@ void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcou
 {
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     work::blocks& in = o.receiving();
-    add_blocks(o, in, c.peers(), recvbuf, recvcounts, displs, recvtype, use::received, receive_names, "recvcounts", "displs");
+    add_blocks(o, in, partners(c.peers()), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
     auto const rank = static_cast<std::size_t>(c.rank());
     if (in_place) {
         keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
@@ -270,10 +235,10 @@ void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcou
                void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
 {
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
-    add_blocks(o, o.receiving(), c.peers(), recvbuf, recvcounts, rdispls, recvtype, in_place ? use::both : use::received, receive_names,
-               "recvcounts", "rdispls");
+    add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtype, in_place ? use::both : use::received,
+               received_blocks);
     if (!in_place)
-        add_blocks(o, o.sending(), c.peers(), sendbuf, sendcounts, sdispls, sendtype, use::sent, send_names, "sendcounts", "sdispls");
+        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks);
     all_to_all(o, c, in_place);
 }
 
@@ -281,11 +246,10 @@ void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcou
                void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype const* recvtypes)
 {
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
-    add_blocks(o, o.receiving(), c.peers(), recvbuf, recvcounts, rdispls, recvtypes, in_place ? use::both : use::received,
-               receive_types_names, "recvcounts", "rdispls");
+    add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtypes, in_place ? use::both : use::received,
+               received_with_types);
     if (!in_place)
-        add_blocks(o, o.sending(), c.peers(), sendbuf, sendcounts, sdispls, sendtypes, use::sent, send_types_names, "sendcounts",
-                   "sdispls");
+        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types);
     all_to_all(o, c, in_place);
 }
 

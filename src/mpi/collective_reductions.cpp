@@ -92,7 +92,7 @@ void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI
 void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op)
 {
     o.reduction().set(op, datatype);
-    check_array(recvcounts, c.size(), "recvcounts");
+    check_array(recvcounts.is_null(), c.size(), "recvcounts");
     std::int64_t total = 0;
     for (int i = 0; i < c.size(); ++i) {
         std::int64_t const count = count_at(recvcounts, i, "recvcounts");

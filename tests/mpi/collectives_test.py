@@ -30,6 +30,10 @@ class Collectives(JobTest):
         for ranks in RANKS:
             self.quiet(ranks, "collectives_user", WAYS, str(SEED + ranks))
 
+    def test_neighbours(self) -> None:
+        for ranks in (1, 2, 3, 4, 6):
+            self.quiet(ranks, "collectives_neighbours", WAYS, str(SEED + ranks))
+
     def test_data(self) -> None:
         for ranks in RANKS:
             self.quiet(ranks, "collectives", WAYS, str(SEED + ranks), "12")
