@@ -108,7 +108,7 @@ static int allowed(int op, enum group g)
     case PROD: return g == C_INTEGER || g == FORTRAN_INTEGER || g == FLOAT || g == COMPLEX_GROUP || g == MULTI;
     case LAND:
     case LOR:
-    case LXOR: return g == C_INTEGER || g == LOGICAL;
+    case LXOR: return g == C_INTEGER || g == LOGICAL || g == MULTI; /* the last more than the standard asks for */
     case BAND:
     case BOR:
     case BXOR: return g == C_INTEGER || g == FORTRAN_INTEGER || g == BYTE || g == MULTI;
