@@ -64,6 +64,7 @@ struct outgoing {
     std::span<block const> blocks{};    ///< the descriptions are copied before `send` returns
     completion sent{};                  ///< every lent block may be reused
     completion delivered{};             ///< the handler at the peer was called (asks for an acknowledgement)
+    bool waits = true;                  ///< false: where there is no room at the peer, it is queued here, as in a handler
 };
 
 /// A message at its receiver. Passed to a handler by reference: valid until the handler returns, unless moved from after `keep()`.
@@ -207,6 +208,10 @@ public:
     void send_small(peer to, handler_id, std::span<std::byte const> head);
     /// The same with a head in two parts, one behind the other; both are copied before it returns.
     void send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
+
+    /// The same where it goes at once; false, and nothing is sent, where there is no room at the peer now, other messages wait for room
+    /// before it, or the peer is dead: `send` knows what to do then. Throws as `send` for a peer that was never reached.
+    [[nodiscard]] bool try_send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
 
     /// For hand-overs inside a head: where the peer finds these bytes of the shared heap, or 0 if it cannot reach them (or nothing is known
     /// of it yet: then send them as a block). The block is the sender's until a message that says where it is was sent.

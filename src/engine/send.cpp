@@ -28,25 +28,35 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
     m.send({.to = to, .handler = h, .head = head});
 }
 
-void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
+bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
     impl& m = *impl_;
     std::size_t const bytes = first.size() + second.size();
     if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
         peer_state& p = m.peers[to];
+        if ((p.flags.load(std::memory_order_acquire) & peer_state::unresolved) != 0) [[unlikely]]
+            (void)m.reach(to);
         if (p.flags.load(std::memory_order_acquire) == 0 && bytes <= p.max_eager) [[likely]] {
             auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
             if (p.via->try_send(to, kind, first, second) == transport::send_status::sent) [[likely]] {
                 m.counts.sent(bytes);
-                return;
+                return true;
             }
         }
     }
+    return false;
+}
+
+void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
+{
+    if (try_send_small(to, h, first, second)) [[likely]]
+        return;
+    std::size_t const bytes = first.size() + second.size();
     std::vector<std::byte> together;
     together.reserve(bytes);
     together.insert(together.end(), first.begin(), first.end());
     together.insert(together.end(), second.begin(), second.end());
-    m.send({.to = to, .handler = h, .head = together});
+    impl_->send({.to = to, .handler = h, .head = together});
 }
 
 void engine::send(outgoing const& o)
@@ -158,7 +168,7 @@ void engine::impl::send(outgoing const& o)
     peer_state& p = reach(o.to);
     if (o.handler >= 65535)
         throw usage_error("engine: there is no handler 65535");
-    auto const manner = manners();
+    auto const manner = o.waits ? manners() : when_busy::queue;
 
     // A head alone, whose end nobody waits for: no header.
     if (o.blocks.empty() && o.delivered.function == nullptr && o.handler < wire::direct_handlers && o.head.size() <= p.max_eager) {

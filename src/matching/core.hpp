@@ -118,7 +118,10 @@ struct core {
     }
 
     // Sending (send.cpp).
+    /// Waits for room at the peer.
     void send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
+    /// Does not; false: there is none.
+    [[nodiscard]] bool try_send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
     [[nodiscard]] bool at_once(peer to, std::uint64_t bytes, send_mode mode) const noexcept
     {
         return to < size && bytes <= config.eager && mode != send_mode::synchronous &&

@@ -113,7 +113,7 @@ public:
 
     /// Starts a send; the request must be done and stay until it is again.
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
-    /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back.
+    /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no room.
     [[nodiscard]] bool send_at_once(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends and waits. `call` as for wait.
     status send(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,

@@ -19,6 +19,15 @@ std::span<std::byte const> bytes_of(T const& value) noexcept
     return {reinterpret_cast<std::byte const*>(&value), sizeof value};
 }
 
+[[nodiscard]] std::vector<std::byte> joined(std::span<std::byte const> head, void const* data, std::uint64_t bytes)
+{
+    std::vector<std::byte> whole(head.size() + bytes);
+    std::memcpy(whole.data(), head.data(), head.size());
+    if (bytes != 0)
+        std::memcpy(whole.data() + head.size(), data, bytes);
+    return whole;
+}
+
 } // namespace
 
 void core::throw_bad_send(envelope const& e, std::uint64_t bytes)
@@ -28,17 +37,52 @@ void core::throw_bad_send(envelope const& e, std::uint64_t bytes)
     throw usage_error(fmt::format("matching: {} bytes at a null pointer are to be sent", bytes));
 }
 
+namespace {
+
+/// The eager header in pieces of the sizes in which it is copied again: a load that covers several stores waits until they have left for
+/// the cache.
+struct eager_pieces {
+    std::uint64_t context_and_source;
+    std::uint32_t tag;
+    explicit eager_pieces(envelope const& e) noexcept
+        : context_and_source(e.context | std::uint64_t{static_cast<std::uint32_t>(e.source)} << 32), tag(static_cast<std::uint32_t>(e.tag))
+    {
+    }
+    [[nodiscard]] std::span<std::byte const> bytes() const noexcept { return bytes_of(*this).first(sizeof(wire::eager_header)); }
+};
+static_assert(offsetof(wire::eager_header, tag) == offsetof(eager_pieces, tag) && std::endian::native == std::endian::little);
+
+[[nodiscard]] engine::handler_id eager_handler(engine::handler_id first, send_mode mode) noexcept
+{
+    return static_cast<engine::handler_id>(first + (mode == send_mode::ready ? wire::ready : wire::eager));
+}
+
+} // namespace
+
 void core::send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
 {
-    // In pieces of the sizes in which it is copied again: a load that covers several stores waits until they have left for the cache.
-    struct header {
-        std::uint64_t context_and_source;
-        std::uint32_t tag;
-    };
-    static_assert(offsetof(wire::eager_header, tag) == offsetof(header, tag) && std::endian::native == std::endian::little);
-    header const h{e.context | std::uint64_t{static_cast<std::uint32_t>(e.source)} << 32, static_cast<std::uint32_t>(e.tag)};
-    auto const id = static_cast<engine::handler_id>(first_handler + (mode == send_mode::ready ? wire::ready : wire::eager));
-    engine_.send_small(to, id, bytes_of(h).first(sizeof(wire::eager_header)), {static_cast<std::byte const*>(data), bytes});
+    eager_pieces const h(e);
+    engine_.send_small(to, eager_handler(first_handler, mode), h.bytes(), {static_cast<std::byte const*>(data), bytes});
+}
+
+bool core::try_send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+{
+    eager_pieces const h(e);
+    auto const id = eager_handler(first_handler, mode);
+    if (engine_.try_send_small(to, id, h.bytes(), {static_cast<std::byte const*>(data), bytes})) [[likely]]
+        return true;
+    if (engine_.in_handler()) {  // its messages are queued at once
+        send_eager(to, e, data, bytes, mode);
+        return true;
+    }
+    // A peer that is taking messages has room soon; waiting for one that is not would be no nonblocking send.
+    constexpr int tries = 64;
+    for (int i = 0; i < tries; ++i) {
+        engine_.progress();
+        if (engine_.try_send_small(to, id, h.bytes(), {static_cast<std::byte const*>(data), bytes}))
+            return true;
+    }
+    return false;
 }
 
 sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,
@@ -104,31 +148,38 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
         throw usage_error(fmt::format("matching: there is no rank {} in a world of {}", to, size));
     bool const fits = bytes <= config.eager;
     bool const wants_match = mode == send_mode::synchronous || held_back[to].load(std::memory_order_relaxed) != 0;
+    // Without room at the peer: what is eager has ended when it is there.
+    bool const wants_arrival = fits && !wants_match;
     r.pattern_ = {e.context, e.source, e.tag};
     r.peer_ = to;
     r.result_ = {};
     r.state_.store(request::state::pending, std::memory_order_relaxed);
     // Another thread may hear of the death, or of the match, before this one goes on: the slot may be another's then.
     std::uint64_t token = 0;
-    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((fits ? 0 : 1) + (wants_match ? 1 : 0)), wants_match, token);
+    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((!fits || wants_arrival ? 1 : 0) + (wants_match ? 1 : 0)), wants_match, token);
     try {
-        if (fits) {
+        if (wants_arrival) {
+            std::vector<std::byte> const whole = joined(eager_pieces(e).bytes(), data, bytes);
+            engine_.send({.to = to, .handler = eager_handler(first_handler, mode), .head = whole, .delivered = {&on_sent, &slot}, .waits = false});
+        } else if (fits) {
             wire::synchronous_header const header{e.context, e.source, e.tag, 0, token};
-            engine_.send_small(to, static_cast<engine::handler_id>(first_handler + wire::synchronous), bytes_of(header),
-                               {static_cast<std::byte const*>(data), bytes});
+            auto const id = static_cast<engine::handler_id>(first_handler + wire::synchronous);
+            if (!engine_.try_send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes}))
+                engine_.send({.to = to, .handler = id, .head = joined(bytes_of(header), data, bytes), .waits = false});
         } else {
             wire::lent_header const header{e.context, e.source, e.tag, mode == send_mode::ready ? wire::is_ready : 0,
                                            wants_match ? token : 0};
             engine::block const block{data, bytes};
             engine_.send({.to = to, .handler = static_cast<engine::handler_id>(first_handler + wire::lent), .head = bytes_of(header),
-                          .blocks = {&block, 1}, .sent = {&on_sent, &slot}});
+                          .blocks = {&block, 1}, .sent = {&on_sent, &slot}, .waits = false});
         }
     } catch (...) {
         request* reported = nullptr;
         bool withdrawn = false;
         {
             guard const g(*this);
-            // *Sent* never comes now, so that the slot of a lent message is still ours; *matched* may have come, with the peer's death.
+            // *Sent* never comes now, nor the arrival, so that the slot of such a message is still ours; *matched* may have come, with the
+            // peer's death.
             bool const ours = slot.token() == token && slot.ends != 0;
             bool const match_came = wants_match && (!ours || slot.ends == (fits ? 0 : 1));
             if (ours && !match_came) {
@@ -155,8 +206,7 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     core& c = *core_;
     core::check(e, data, bytes);
     c.begin(r, operation::send);
-    if (c.at_once(to, bytes, mode)) [[likely]] {
-        c.send_eager(to, e, data, bytes, mode);
+    if (c.at_once(to, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]] {
         r.result_ = {};
         return core::finish_at_once(r);
     }
@@ -167,10 +217,7 @@ bool matcher::send_at_once(peer to, envelope const& e, void const* data, std::ui
 {
     core& c = *core_;
     core::check(e, data, bytes);
-    if (!c.at_once(to, bytes, mode)) [[unlikely]]
-        return false;
-    c.send_eager(to, e, data, bytes, mode);
-    return true;
+    return c.at_once(to, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode);
 }
 
 status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)

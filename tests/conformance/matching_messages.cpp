@@ -378,19 +378,21 @@ TEST_P(matching_messages, early_messages_take_bounded_memory)
                 for (; begun < many; ++begun) {
                     auto& r = sends.emplace_back();
                     p.m.start_send(r, 1, p.letter(begun), b.data(), b.size());
-                    if (!r.done() && p.world.board[rank_context::first_word].exchange(1) == 0)
-                        require(begun < many, "held back in time");
-                    if (!r.done() && !p.world.engine.wait([&] { return r.done(); }, "a send", begun > 1000 ? 0ms : 1ms) && begun > 1000)
+                    p.world.until([&] { return r.done() || p.world.board[rank_context::first_word].load() == 1; });
+                    if (!r.done() && !p.world.engine.wait([&] { return r.done(); }, "a send", 5ms))
                         break;
                 }
-                p.world.board[rank_context::first_word + 1].store(static_cast<std::uint64_t>(begun) + 1);
+                require(begun < many, "held back in time");
+                p.world.board[rank_context::first_word + 1].store(1);
                 for (auto& r : sends)
                     p.m.wait(r);
                 for (++begun; begun < many; ++begun)
                     p.send(1, begun, b);
             } else {
                 auto const& words = p.world.board;
-                p.world.until([&] { return words[rank_context::first_word].load() == 1; }, "the sender to be held back");
+                p.world.until([&] { return p.m.numbers().throttled == 1; }, "too much to be there");
+                p.world.board[rank_context::first_word].store(1);
+                p.world.until([&] { return words[rank_context::first_word + 1].load() == 1; }, "the sender to be held back");
                 require(p.m.numbers().throttled == 1, "told once");
                 for (int i = 0; i < many; ++i)
                     p.receive(0, i, 500, 1);

@@ -482,12 +482,50 @@ static void too_long(void)
     MPI_Recv(v, 2, MPI_INT, rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* Nonblocking sends return whatever their receivers do: rank 1 leaves MPI alone until rank 0 says, outside MPI, that all its sends are
+   under way. Then they arrive in order. BACKLOG names a file that is not there. */
+static void backlog(void)
+{
+    enum { N = 20000, LONG = 100 };
+    const char* sign = getenv("BACKLOG");
+    static char out[N / LONG][20000];
+    static int small[N], in[5000];
+    MPI_Request r[N];
+    CHECK(sign != NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        for (int i = 0; i < N; ++i) {
+            small[i] = i;
+            if (i % LONG == 0) {
+                memcpy(out[i / LONG], &i, sizeof i);
+                MPI_Isend(out[i / LONG], 20000, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r[i]);
+            } else if (i % LONG == 1) {
+                MPI_Issend(&small[i], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &r[i]);
+            } else {
+                MPI_Isend(&small[i], 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &r[i]);
+            }
+        }
+        FILE* file = fopen(sign, "w");
+        CHECK(file != NULL && fclose(file) == 0);
+        MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
+    } else if (rank == 1) {
+        while (access(sign, F_OK) != 0)
+            usleep(1000);
+        for (int i = 0; i < N; ++i) {
+            MPI_Status s;
+            MPI_Recv(in, 5000, MPI_INT, 0, 1, MPI_COMM_WORLD, &s);
+            is_status(&s, 0, 1, i % LONG == 0 ? 20000 : 4);
+            CHECK(in[0] == i);
+        }
+    }
+}
+
 int main(int argc, char** argv)
 {
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
         {"order", order}, {"wildcards", wildcards}, {"modes", modes}, {"probes", probes}, {"big", big}, {"truncation", truncation},
         {"persistent", persistent}, {"completion", completion}, {"nobody", nobody}, {"gaps", gaps}, {"freed", freed}, {"errors", errors},
-        {"threads", threads}, {"too_long", too_long}};
+        {"threads", threads}, {"too_long", too_long}, {"backlog", backlog}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)
             continue;

@@ -1,6 +1,7 @@
 """Point-to-point communication, on 1, 2 and 4 ranks, with and without threads."""
 
 import os
+import tempfile
 import unittest
 
 import harness
@@ -21,6 +22,13 @@ class PointToPoint(JobTest):
                     with self.subTest(scenario=scenario, ranks=ranks, arguments=arguments):
                         code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, *arguments)
                         self.assertEqual((code, out, err), (0, "", ""))
+
+    def test_sends_return_while_the_receiver_is_elsewhere(self):
+        for arguments in ((), ("multiple",)):
+            with self.subTest(arguments=arguments), tempfile.TemporaryDirectory() as folder:
+                env = {**self.env, "BACKLOG": os.path.join(folder, "sent")}
+                code, out, err, _ = self.run_job(2, PROGRAM, "backlog", *arguments, env=env)
+                self.assertEqual((code, out, err), (0, "", ""))
 
     def test_an_error_is_explained(self):
         code, _, err, _ = self.run_job(1, PROGRAM, "too_long")
