@@ -55,8 +55,10 @@ namespace algorithms {
 
 /// Dissemination [H]: ceil(log2 p) rounds, everybody sends and receives one message in each.
 void barrier_dissemination(schedule&, position);
-/// Up a binomial tree to rank 0 and down again: 2 (p-1) messages in all, the fewest; for when ranks share cores.
+/// Up a binomial tree to rank 0 and down again: 2 (p-1) messages in all, the fewest.
 void barrier_tree(schedule&, position);
+/// All to rank 0, and back: 2 (p-1) messages and two steps. Where ranks share cores, each step costs a turn of all of them.
+void barrier_linear(schedule&, position);
 /// Its halves: rank 0 goes on when all have arrived; all go on when rank 0 lets them.
 void arrive(schedule&, position);
 void leave(schedule&, position);

@@ -12,6 +12,21 @@ void barrier_dissemination(schedule& s, position here)
     }
 }
 
+void barrier_linear(schedule& s, position here)
+{
+    if (here.rank != 0) {
+        s.send(0, nullptr, 0);
+        s.receive(0, nullptr, 0);
+        return s.wait();
+    }
+    for (int r = 1; r < here.size; ++r)
+        s.receive(r, nullptr, 0);
+    s.wait();
+    for (int r = 1; r < here.size; ++r)
+        s.send(r, nullptr, 0);
+    s.wait();
+}
+
 void barrier_tree(schedule& s, position here)
 {
     arrive(s, here);

@@ -12,6 +12,7 @@ constexpr std::uint64_t KiB = 1024;
 
 // Thresholds as in [T] (algorithms.hpp), until they are measured here.
 constexpr std::array table{
+    rule{.what = routine::barrier, .use = algorithm::linear, .only_crowded = true},
     rule{routine::barrier, algorithm::dissemination},
 
     rule{routine::bcast, algorithm::binomial, 64 * KiB},
@@ -51,7 +52,7 @@ bool fits(rule const& r, case_of_use const& c) noexcept
 {
     return r.what == c.what && c.bytes < r.below_bytes && c.ranks >= r.from_ranks && c.ranks < r.below_ranks &&
            (c.commutative || !r.only_commutative) && (!r.only_power_of_two || std::has_single_bit(static_cast<unsigned>(c.ranks))) &&
-           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank;
+           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded);
 }
 
 } // namespace

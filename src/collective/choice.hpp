@@ -50,6 +50,7 @@ struct rule {
     bool only_commutative = false;
     bool only_power_of_two = false;
     std::uint64_t from_elements_per_rank = 0;
+    bool only_crowded = false;
 };
 
 struct case_of_use {
@@ -58,6 +59,7 @@ struct case_of_use {
     int ranks = 1;
     bool commutative = true;
     std::uint64_t elements = std::numeric_limits<std::uint64_t>::max();
+    bool crowded = false;  ///< team::is_crowded
 };
 
 [[nodiscard]] std::span<rule const> rules() noexcept;

@@ -38,12 +38,13 @@ void check_lists(sizes counts, sizes offsets, int ranks, char const* what)
 
 [[nodiscard]] algorithm for_data(routine what, std::uint64_t bytes, team const& t)
 {
-    return choose({.what = what, .bytes = bytes, .ranks = t.size()});
+    return choose({.what = what, .bytes = bytes, .ranks = t.size(), .crowded = t.is_crowded()});
 }
 
 [[nodiscard]] algorithm for_reduction(routine what, std::uint64_t count, combination const& r, team const& t)
 {
-    return choose({.what = what, .bytes = count * r.element, .ranks = t.size(), .commutative = r.commutative, .elements = count});
+    return choose({.what = what, .bytes = count * r.element, .ranks = t.size(), .commutative = r.commutative, .elements = count,
+                   .crowded = t.is_crowded()});
 }
 
 } // namespace
@@ -54,9 +55,11 @@ void barrier(schedule& s, team const& t)
 {
     if (t.is_inter())
         return between::barrier(s, t);
-    if (for_data(routine::barrier, 0, t) == algorithm::tree)
-        return algorithms::barrier_tree(s, t.here());
-    algorithms::barrier_dissemination(s, t.here());
+    switch (for_data(routine::barrier, 0, t)) {
+    case algorithm::linear: return algorithms::barrier_linear(s, t.here());
+    case algorithm::tree: return algorithms::barrier_tree(s, t.here());
+    default: return algorithms::barrier_dissemination(s, t.here());
+    }
 }
 
 void bcast(schedule& s, team const& t, void* data, std::uint64_t bytes, int root)

@@ -17,6 +17,7 @@ struct members {
     int size = 1;
     peer (*peer_of)(void const* context, int rank) = nullptr;
     void const* context = nullptr;
+    int cores = 0;  ///< that all ranks of the job share, the same for every rank; 0: not known
 };
 
 /// One per communicator and process. The context must carry nothing else. All ranks start their operations in the same order, from one
@@ -37,6 +38,9 @@ public:
     [[nodiscard]] int rank() const noexcept { return here_.rank; }
     [[nodiscard]] int size() const noexcept { return here_.size; }
     [[nodiscard]] bool is_inter() const noexcept { return is_inter_; }
+    /// So many ranks share so few cores that a message to a rank waits for those before it to have had their turn: an algorithm of few
+    /// steps wins then, though one rank does most of the work. That rank's work counts for more where there are many cores.
+    [[nodiscard]] bool is_crowded() const noexcept { return local_.cores > 0 && local_.cores <= 16 && local_.size >= 3 * local_.cores; }
     /// 0 for an intracommunicator.
     [[nodiscard]] int remote_size() const noexcept { return is_inter_ ? remote_.size : 0; }
     [[nodiscard]] peer peer_of(side where, int rank) const

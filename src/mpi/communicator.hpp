@@ -2,6 +2,7 @@
 // Communicators (7.4): groups of processes that talk in a context of their own.
 
 #include "collective/team.hpp"
+#include "job/job.hpp"
 #include "matching/envelope.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
@@ -95,14 +96,15 @@ public:
     }
 
 private:
-    [[nodiscard]] collective::team team_on(plane p) const noexcept
+    [[nodiscard]] collective::team team_on(plane p) const
     {
-        auto const members_of = [](group const& g) {
+        auto const cores = static_cast<int>(job::membership::instance().header().cores);
+        auto const members_of = [cores](group const& g) {
             return collective::members{g.size(),
                                        [](void const* who, int rank) {
                                            return static_cast<matching::peer>(static_cast<group const*>(who)->member(rank));
                                        },
-                                       &g};
+                                       &g, cores};
         };
         return remote_ ? collective::team(context(p), rank_, members_of(*local_), members_of(*remote_))
                        : collective::team(context(p), rank_, members_of(*local_));

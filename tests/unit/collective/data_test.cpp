@@ -57,7 +57,7 @@ void test_bcast(bcast_function f)
 
 TEST(barrier, nobody_leaves_before_all_have_come)
 {
-    for (auto const f : {&algorithms::barrier_dissemination, &algorithms::barrier_tree}) {
+    for (auto const f : {&algorithms::barrier_dissemination, &algorithms::barrier_tree, &algorithms::barrier_linear}) {
         for (int p = 2; p <= most_ranks; ++p) {
             for (int late = 0; late < p; ++late) {
                 world w(p, 0, base_seed());
