@@ -35,8 +35,9 @@ def measure(options: argparse.Namespace) -> int:
     plan.only = options.only
     plan.sweeps = options.sweeps or plan.sweeps
     everyone = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
-    for old in options.out.glob("mpi_*.jsonl"):
-        old.unlink()
+    if not options.only:  # what is measured in part replaces its part alone
+        for old in options.out.glob("mpi_*.jsonl"):
+            old.unlink()
     house = House(places, cpus, everyone, plan, options.out, progress)
     house.run()
     progress.say(f"measured in {progress.seconds():.0f} s")

@@ -3,7 +3,7 @@
 //     bench CONDUCTOR [--threads multiple] [--allocate]     two ranks take turns, as turn.h says
 //     bench --alone CASE SIZE MODE CACHE BATCH BATCHES      one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
-//     bench --stencil MILLISECONDS                          any number of ranks that divides 1024: steps of a stencil
+//     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
 //     bench --wait                                          two ranks: what waiting costs
 //
 // --allocate: buffers from MPI_Alloc_mem. Cases:

@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-enum { grid = 1024, steps_of_batch = 10 };
+enum { grid = 2048, steps_of_batch = 10 };
 
 // One step: rows 1 to `rows` of `to` from those of `from` and their neighbours, after the border rows were exchanged.
 static void stencil_step(int rank, int ranks, int rows, double (*from)[grid], double (*to)[grid])
@@ -41,7 +41,7 @@ static double stencil_sum(int rank, int ranks, int rows, double (*at)[grid])
 static void stencil(int rank, int ranks, double milliseconds)
 {
     if (grid % ranks != 0)
-        give_up("the number of ranks has to divide 1024");
+        give_up("the number of ranks has to divide 2048");
     int rows = grid / ranks;
     size_t bytes = sizeof(double[grid]) * (size_t)(rows + 2);
     double(*from)[grid] = calloc(1, bytes), (*to)[grid] = calloc(1, bytes);
