@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 from mpi import peers
-from mpi.cases import KIB, Case, cases
+from mpi.cases import Case, cases
 from mpi.conductor import Pair, Wrong, thermometer
 from mpi.peers import program
 from mpi.subjects import Places, subjects
@@ -15,7 +15,6 @@ from mpi.subjects import Places, subjects
 BUILD = pathlib.Path(os.environ["BUILD"])
 SANITIZERS = os.environ.get("TOWLINE_SANITIZE", "")
 CPUS = sorted(os.sched_getaffinity(0))[:2]
-MOST = 256 * KIB
 
 
 @unittest.skipIf(len(CPUS) < 2, "two processors are needed")
@@ -40,7 +39,7 @@ class EveryCase(unittest.TestCase):
                 self.assertTrue(all(s >= 0 for s in samples), samples)
 
     def everything(self):
-        return [c for c in {*cases(True), *cases(False)} if c.size <= MOST]
+        return {*cases(True), *cases(False)}
 
     def test_on_towline(self):
         for options in ((), ("--threads", "multiple"), ("--allocate",)):
