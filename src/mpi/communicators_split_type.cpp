@@ -20,10 +20,10 @@ namespace {
 constexpr char const* type_key = "mpi_hw_resource_type";
 constexpr char const* set_key = "mpi_pset_name";
 
-/// What a process says of itself: the color it wants, and the resource that this stands for, for the new communicator's hints.
+/// The color that a process wants; and the type of hardware that was found for it where the program named none.
 struct wish {
     int color = MPI_UNDEFINED;
-    std::string resource;
+    std::string found{};
 };
 
 bool same_word(std::string_view a, std::string_view b) noexcept
@@ -36,22 +36,22 @@ bool same_word(std::string_view a, std::string_view b) noexcept
 wish by_type(std::string_view type)
 {
     if (same_word(type, "mpi_shared_memory"))
-        return {0, std::string(type)};
+        return {0};
     constexpr std::string_view scheme = "hwloc://";
     if (same_word(type.substr(0, scheme.size()), scheme))
         type.remove_prefix(scheme.size());
     for (auto const& [name, instance] : hardware_instances())
         if (same_word(name, type))
-            return {instance.value_or(MPI_UNDEFINED), std::string(scheme) + name};
+            return {instance.value_or(MPI_UNDEFINED)};
     return {};
 }
 
 wish by_set(communicator const& c, std::string_view name)
 {
     if (same_word(name, "mpi://WORLD"))
-        return {0, {}};
+        return {0};
     if (same_word(name, "mpi://SELF"))
-        return {c.rank(), {}};
+        return {c.rank()};
     return {};
 }
 
@@ -99,7 +99,7 @@ wish wish_of(communicator& c, int split_type, info const* hints)
             throw failure(MPI_ERR_ARG, fmt::format("split_type is {}, and {} on another rank", split_type, p.split_type));
 
     switch (split_type) {
-    case MPI_COMM_TYPE_SHARED: return {0, {}};
+    case MPI_COMM_TYPE_SHARED: return {0};
     case MPI_COMM_TYPE_HW_UNGUIDED: return by_difference(hardware, all);
     case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:
@@ -134,12 +134,13 @@ namespace calls {
 void comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm* newcomm)
 {
     communicator& c = get(comm, "comm");
-    mpi::info const* const hints = info == MPI_INFO_NULL ? nullptr : &get(info, "info");
+    mpi::info* const hints = info == MPI_INFO_NULL ? nullptr : &get(info, "info");
     check_type(split_type);
     wish const w = wish_of(c, split_type, hints);
     *newcomm = split(c, w.color, key, "MPI_Comm_split_type");
-    if (*newcomm != MPI_COMM_NULL && !w.resource.empty())
-        get(*newcomm, "newcomm").hints().set(type_key, w.resource);
+    // Where the program left the choice to us, its info says what it was.
+    if (*newcomm != MPI_COMM_NULL && hints != nullptr && !w.found.empty())
+        hints->set(type_key, w.found);
 }
 
 } // namespace calls

@@ -228,8 +228,16 @@ static void split_bound(void)
         c = split_by(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "hwloc://PU");
     CHECK(c != MPI_COMM_NULL && size_of(c) == 1);
     MPI_Comm_free(&c);
-    CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &c) == MPI_SUCCESS);
+    /* Left to the library, which says what it chose. */
+    MPI_Info i;
+    char type[64] = "";
+    int flag = 0;
+    MPI_Info_create(&i);
+    CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, i, &c) == MPI_SUCCESS);
     CHECK(c != MPI_COMM_NULL && size_of(c) < size);
+    MPI_Info_get(i, "mpi_hw_resource_type", 63, type, &flag);
+    CHECK(flag == 1 && strncmp(type, "hwloc://", 8) == 0);
+    MPI_Info_free(&i);
     MPI_Comm_free(&c);
 }
 
