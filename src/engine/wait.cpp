@@ -154,10 +154,11 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     wait_hold held(*this);
     struct slow_wait {
         impl& m;
-        long_wait about;
         bool begun = false;
         bool told = false;
         bool progressed = false;
+        long_wait about;  // nothing in it before `begun`
+        explicit slow_wait(impl& e) noexcept : m(e) {}  // NOLINT: as it says
         void tell()
         {
             std::int64_t const now = base::monotonic_ns();
@@ -180,7 +181,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
                 m.long_wait_function(m.long_wait_context, about);
             }
         }
-    } slow{*this, {what, detail, 0, 0, false}};
+    } slow(*this);
 
     bool look = false;
     for (std::uint32_t idle = 0;;) {
@@ -222,7 +223,8 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         held.let_go();
         if (!slow.begun) {
             slow.begun = true;
-            slow.about.since_ns = slow.about.quiet_ns = base::monotonic_ns();
+            std::int64_t const now = base::monotonic_ns();
+            slow.about = {what, detail, now, now, false};
             slow_waiters.fetch_add(1, std::memory_order_seq_cst);
         }
         if (sleep(ready, context, what, limit, detail)) {

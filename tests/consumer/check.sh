@@ -33,8 +33,11 @@ for wrapper in mpicc mpicc_abi mpicxx mpicxx_abi; do
     case $wrapper in mpicc*) source=$here/../mpi/life.c ;; *) source=$here/project/ranks.cpp ;; esac
     "$work/prefix/bin/$wrapper" ${CONSUMER_FLAGS:-} -c "$source" -o "$work/mpi.o"
     "$work/prefix/bin/$wrapper" ${CONSUMER_FLAGS:-} "$work/mpi.o" -o "$work/mpi"
-    "$work/prefix/bin/towline" run -n 2 "$work/mpi" ranks | sort >"$work/out"
-    printf 'rank 0 of 2\nrank 1 of 2\n' | diff - "$work/out" || { echo "$wrapper: its program prints something else"; exit 1; }
+    for launcher in "towline run" mpiexec mpirun; do
+        # shellcheck disable=SC2086  # two words
+        "$work/prefix/bin/"$launcher -n 2 "$work/mpi" ranks | sort >"$work/out"
+        printf 'rank 0 of 2\nrank 1 of 2\n' | diff - "$work/out" || { echo "$wrapper, $launcher: its program prints something else"; exit 1; }
+    done
 done
 "$work/prefix/bin/mpicc" -show | grep -q -- "-I$work/prefix/include .*-lmpi_abi" || { echo "mpicc -show does not say it"; exit 1; }
 # shellcheck disable=SC2046
