@@ -93,7 +93,7 @@ void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, 
     if (c.is_inter())
         return collective::gather(o.schedule(), c.team(), nullptr, receive, in.each, r.root);
     payload const mine = block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names);
-    if (is_in_place(c, sendbuf, "sendbuf")) {
+    if (sendbuf == MPI_IN_PLACE) {
         if (!in.all.in_a_row())
             o.pack_before(mine, static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
         return collective::gather(o.schedule(), c.team(), collective::in_place, receive, in.each, r.root);
@@ -114,13 +114,12 @@ void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
         payload const out(sendbuf, sendcount, sendtype, send_names);
         return collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, {}, {}, r.root);
     }
-    bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     work::blocks& in = o.receiving();
     add_blocks(o, in, partners(c.peers()), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
     auto const rank = static_cast<std::size_t>(c.rank());
     if (c.is_inter())
         return collective::gatherv(o.schedule(), c.team(), nullptr, 0, nullptr, in.sizes, in.addresses, r.root);
-    if (in_place) {
+    if (sendbuf == MPI_IN_PLACE) {
         keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
         return collective::gatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses, r.root);
     }
@@ -144,7 +143,7 @@ void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
     void const* const send = o.input(out.all);
     if (c.is_inter())
         return collective::scatter(o.schedule(), c.team(), send, nullptr, out.each, r.root);
-    if (is_in_place(c, recvbuf, "recvbuf"))
+    if (recvbuf == MPI_IN_PLACE)
         return collective::scatter(o.schedule(), c.team(), send, const_cast<void*>(collective::in_place), out.each, r.root);
     payload const in(recvbuf, recvcount, recvtype, receive_names);
     check_own(out.each, bytes(in));
@@ -162,20 +161,18 @@ void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcoun
         payload const in(recvbuf, recvcount, recvtype, receive_names);
         return collective::scatterv(o.schedule(), c.team(), nullptr, {}, {}, o.output(in), bytes(in), r.root);
     }
-    bool const in_place = is_in_place(c, recvbuf, "recvbuf");
     work::blocks& out = o.sending();
     add_blocks(o, out, partners(c.peers()), sendbuf, sendcounts, displs, sendtype, use::sent, sent_named_displs);
-    void* receive = in_place ? const_cast<void*>(collective::in_place) : nullptr;
-    std::uint64_t size = 0;
-    if (!c.is_inter() && !in_place) {
-        auto const rank = static_cast<std::size_t>(c.rank());
-        payload const in(recvbuf, recvcount, recvtype, receive_names);
-        size = out.sizes[rank];
-        check_own(size, bytes(in));
-        check_alias(out.at(rank), in.data(), size);
-        receive = o.output(in);
-    }
-    collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, receive, size, r.root);
+    auto const rank = static_cast<std::size_t>(c.rank());
+    if (c.is_inter())
+        return collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, nullptr, 0, r.root);
+    if (recvbuf == MPI_IN_PLACE)
+        return collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, const_cast<void*>(collective::in_place),
+                                    out.sizes[rank], r.root);
+    payload const in(recvbuf, recvcount, recvtype, receive_names);
+    check_own(out.sizes[rank], bytes(in));
+    check_alias(out.at(rank), in.data(), out.sizes[rank]);
+    collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, o.output(in), bytes(in), r.root);
 }
 
 void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
