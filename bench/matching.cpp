@@ -8,7 +8,7 @@
 
 #include "harness.hpp"
 
-#include "engine/engine.hpp"
+#include "engine/process_engine.hpp"
 #include "job/job.hpp"
 #include "matching/matcher.hpp"
 
@@ -22,20 +22,6 @@ namespace {
 namespace engine = towline::engine;
 namespace job = towline::job;
 namespace match = towline::matching;
-
-engine::setup setup_of(job::membership& job)
-{
-    engine::setup s;
-    s.rank = static_cast<engine::peer>(job.rank());
-    s.size = static_cast<engine::peer>(job.size());
-    s.transports = towline::transport::open_all();
-    s.event = &job.self().event;
-    s.fences = job.header().fences;
-    s.counters = job.self().counters;
-    s.background = false;
-    s.cross_memory_attach = true;
-    return s;
-}
 
 constexpr std::int32_t plain = 1;
 constexpr std::size_t most_bytes = 65536;
@@ -138,7 +124,8 @@ int main(int argc, char** argv)
         std::fprintf(stderr, "matching: needs two ranks: towline run -n 2 --bind core %s\n", argv[0]);
         return 2;
     }
-    engine::engine e(setup_of(job));
+    auto const owner = engine::process_engine(false);
+    engine::engine& e = *owner;
     std::uint64_t echoes = 0;
     auto const echo_id = e.add_handler([](void*, engine::engine& me, engine::incoming& m) {
         me.send_small(m.source(), 1, m.head());

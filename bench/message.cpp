@@ -5,7 +5,7 @@
 
 #include "harness.hpp"
 
-#include "engine/engine.hpp"
+#include "engine/process_engine.hpp"
 #include "job/job.hpp"
 
 #include <array>
@@ -29,18 +29,6 @@ std::uint64_t first_word(engine::incoming& m)
     return w;
 }
 
-engine::setup setup_of(job::membership& job)
-{
-    engine::setup s;
-    s.rank = static_cast<engine::peer>(job.rank());
-    s.size = static_cast<engine::peer>(job.size());
-    s.transports = towline::transport::open_all();
-    s.event = &job.self().event;
-    s.fences = job.header().fences;
-    s.counters = job.self().counters;
-    return s;
-}
-
 } // namespace
 
 int main(int argc, char** argv)
@@ -52,7 +40,8 @@ int main(int argc, char** argv)
         return 2;
     }
     counts c;
-    engine::engine e(setup_of(job));
+    auto const owner = engine::process_engine();
+    engine::engine& e = *owner;
     e.add_handler([](void*, engine::engine& me, engine::incoming& m) { me.send_small(m.source(), echoed, m.head()); }, nullptr);
     e.add_handler([](void* p, engine::engine&, engine::incoming& m) { static_cast<counts*>(p)->echoes = first_word(m); }, &c);
     e.add_handler([](void* p, engine::engine&, engine::incoming& m) {

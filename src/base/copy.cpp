@@ -81,8 +81,9 @@ choice choose() noexcept
     return {way::loop, way::movsb, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20};
 }
 
-/// Whole turns; what is left is less than a turn.
-[[gnu::target("avx2")]] std::size_t copy_loop(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
+/// Whole turns; what is left is less than a turn. Past the caches `to` is aligned to a line.
+template <bool PastCaches>
+[[gnu::target("avx2")]] std::size_t copy_turns(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
 {
     std::size_t i = 0;
     for (; i + step <= bytes; i += step) {
@@ -90,29 +91,20 @@ choice choose() noexcept
         auto* const d = reinterpret_cast<__m256i*>(to + i);
         __m256i const a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
         __m256i const c = _mm256_loadu_si256(s + 2), e = _mm256_loadu_si256(s + 3);
-        _mm256_storeu_si256(d, a);
-        _mm256_storeu_si256(d + 1, b);
-        _mm256_storeu_si256(d + 2, c);
-        _mm256_storeu_si256(d + 3, e);
+        if constexpr (PastCaches) {
+            _mm256_stream_si256(d, a);
+            _mm256_stream_si256(d + 1, b);
+            _mm256_stream_si256(d + 2, c);
+            _mm256_stream_si256(d + 3, e);
+        } else {
+            _mm256_storeu_si256(d, a);
+            _mm256_storeu_si256(d + 1, b);
+            _mm256_storeu_si256(d + 2, c);
+            _mm256_storeu_si256(d + 3, e);
+        }
     }
-    return i;
-}
-
-/// The same past the caches; `to` is aligned to a line.
-[[gnu::target("avx2")]] std::size_t copy_past(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
-{
-    std::size_t i = 0;
-    for (; i + step <= bytes; i += step) {
-        auto const* const s = reinterpret_cast<__m256i const*>(from + i);
-        auto* const d = reinterpret_cast<__m256i*>(to + i);
-        __m256i const a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
-        __m256i const c = _mm256_loadu_si256(s + 2), e = _mm256_loadu_si256(s + 3);
-        _mm256_stream_si256(d, a);
-        _mm256_stream_si256(d + 1, b);
-        _mm256_stream_si256(d + 2, c);
-        _mm256_stream_si256(d + 3, e);
-    }
-    _mm_sfence();  // these stores are ordered with no others
+    if constexpr (PastCaches)
+        _mm_sfence();  // those stores are ordered with no others
     return i;
 }
 
@@ -135,7 +127,7 @@ void copy_block(void* to, void const* from, std::size_t bytes) noexcept
             d += head;
             s += head;
             bytes -= head;
-            std::size_t const done = how == way::past ? copy_past(d, s, bytes) : copy_loop(d, s, bytes);
+            std::size_t const done = how == way::past ? copy_turns<true>(d, s, bytes) : copy_turns<false>(d, s, bytes);
             d += done;
             s += done;
             bytes -= done;
