@@ -30,15 +30,16 @@ def install(places: Places) -> list[str]:
         if done.exists() and done.read_text() == wanted:
             continue
         shutil.rmtree(folder, ignore_errors=True)
-        venv.create(folder, with_pip=True)
         # --no-deps: Intel's asks for a libfabric that the index lacks, and needs none here.
         asked = [str(folder / "bin/python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", wanted]
-        told = subprocess.run(asked, capture_output=True, text=True)
-        if told.returncode == 0:
+        try:
+            venv.create(folder, with_pip=True)
+            subprocess.run(asked, capture_output=True, text=True, check=True)
             done.write_text(wanted)
-        else:
+        except (subprocess.CalledProcessError, OSError) as e:
             shutil.rmtree(folder, ignore_errors=True)
-            missing.append(f"{wanted} could not be installed: {last_line(told.stderr)}")
+            told = e.stderr if isinstance(e, subprocess.CalledProcessError) and isinstance(e.stderr, str) else str(e)
+            missing.append(f"{wanted} could not be installed: {last_line(told)}")
     return missing
 
 

@@ -49,7 +49,7 @@ def bars(axis: Any, records: list[Record], title: str) -> None:
     for i, m in enumerate(medians):
         axis.annotate(f"  {m:.3g}", (m, i), va="bottom", fontsize=7)
     axis.set_xscale("log")
-    axis.set_xlim(right=max(medians) * 4)
+    axis.set_xlim(min(medians) / 5, max(medians) * 4)
     axis.set_xlabel({"us": "microseconds", "s": "seconds"}.get(ordered[0]["unit"], ordered[0]["unit"]))
     axis.set_title(title, fontsize=10)
     axis.tick_params(axis="y", labelsize=7)

@@ -8,8 +8,9 @@ import stat
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
-from mpi import pictures, report
+from mpi import peers, pictures, report
 from mpi.cases import GROUPS, Case, cases
 from mpi.conductor import Broken, Pair, Wrong
 from mpi.measure import House, Plan
@@ -138,6 +139,16 @@ class Houses(unittest.TestCase):
         self.assertRegex("\n".join(failures), "towline ended with code 7")
         failures, _, _ = self.measure([self.subject("towline", 50, "unbound")], "^latency 8 untouched warm")
         self.assertRegex("\n".join(failures), "towline: its ranks are bound to")
+
+
+class Peers(unittest.TestCase):
+    def test_what_cannot_be_had_is_told(self):
+        with tempfile.TemporaryDirectory() as folder, mock.patch("mpi.peers.requirements", return_value={"none": "no-such-library==1"}), \
+                mock.patch.dict(os.environ, {"PIP_NO_INDEX": "1"}):
+            told = peers.install(Places(peers=pathlib.Path(folder)))
+            self.assertEqual(len(told), 1)
+            self.assertRegex(told[0], "^no-such-library==1 could not be installed: .*No matching distribution")
+            self.assertEqual(os.listdir(folder), [])
 
 
 class Tables(unittest.TestCase):
