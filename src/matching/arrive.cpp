@@ -130,11 +130,12 @@ void core::on_lent(void* self, engine::engine&, engine::incoming& m)
     envelope const e{h.context, h.source, h.tag};
     if (!possible(c, m.source(), e))
         return c.drop(m.source(), fmt::format("lent from source {} with tag {}: both are 0 or more", e.source, e.tag));
-    c.arrive_lent(m, e, h.token, (h.flags & wire::is_ready) != 0);
+    c.arrive_lent(m, e, h.token, h.flags);
 }
 
-void core::arrive_lent(engine::incoming& message, envelope const& e, std::uint64_t token, bool is_ready)
+void core::arrive_lent(engine::incoming& message, envelope const& e, std::uint64_t number, std::uint32_t flags)
 {
+    std::uint64_t const token = (flags & wire::wants_match) != 0 ? number : 0;
     peer const from = message.source();
     request* r = nullptr;
     bool tell = false;
@@ -146,6 +147,7 @@ void core::arrive_lent(engine::incoming& message, envelope const& e, std::uint64
         } else {
             message.keep();  // copies at most what came inside; calls nothing
             unexpected_message& m = add_unexpected(from, e, message.block_size(0), 0, token);
+            m.number = number;
             tell = unbalanced(from);
             m.lent.emplace(std::move(message));
         }
@@ -157,7 +159,7 @@ void core::arrive_lent(engine::incoming& message, envelope const& e, std::uint64
     }
     if (tell)
         regulate(from);
-    if (is_ready)
+    if ((flags & wire::is_ready) != 0)
         note_ready_error(from, e);
 }
 

@@ -29,6 +29,7 @@ struct unexpected_message {
     std::uint64_t bytes = 0;
     std::uint64_t captured = 0;             ///< of them, what takes memory here
     std::uint64_t token = 0;                ///< the sender asks to be told when it is matched
+    std::uint64_t number = 0;               ///< by which the sender may withdraw it; 0: it may not
     std::optional<engine::incoming> lent;   ///< else the bytes are here:
     std::unique_ptr<std::byte[]> large;
     static constexpr std::size_t small_bytes = 64;
@@ -44,8 +45,10 @@ struct sending_slot {
     std::uint32_t index = 0;
     std::uint32_t generation = 1;
     peer to = 0;
-    std::uint8_t ends = 0;      ///< what is still to come of *sent* and *matched*; 0: the slot is free
+    std::uint8_t ends = 0;      ///< what is still to come of *sent*, *matched* and *withdrawn*; 0: the slot is free
     bool wants_match = false;
+    bool wants_back = false;    ///< was cancelled, and the receiver has not answered
+    bool withdrawn = false;
     bool failed = false;
     std::uint64_t bytes = 0;
     sending_slot* next_free = nullptr;
@@ -152,8 +155,12 @@ struct core {
     static void on_lent(void*, engine::engine&, engine::incoming&);
     static void on_matched(void*, engine::engine&, engine::incoming&);
     static void on_throttle(void*, engine::engine&, engine::incoming&);
+    // Cancelled sends (cancel.cpp).
+    static void on_withdraw(void*, engine::engine&, engine::incoming&);
+    static void on_withdrawn(void*, engine::engine&, engine::incoming&);
+    void ask_back(request&);
     void arrive(peer from, envelope const&, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready);
-    void arrive_lent(engine::incoming&, envelope const&, std::uint64_t token, bool is_ready);
+    void arrive_lent(engine::incoming&, envelope const&, std::uint64_t number, std::uint32_t flags);
     void note_ready_error(peer from, envelope const&);
     void drop(peer from, std::string_view why);
     std::uint64_t dropped = 0;  ///< touched by handlers only

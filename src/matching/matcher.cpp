@@ -16,7 +16,8 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
     throttle_seen = std::make_unique<std::uint32_t[]>(size);
     accounts = std::make_unique<account[]>(size);
     static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
-                                                                       &on_lent,  &on_matched, &on_throttle};
+                                                                       &on_lent,  &on_matched, &on_throttle,
+                                                                       &on_withdraw, &on_withdrawn};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
         engine::handler_id const id = e.add_handler(handlers[k], this);
         if (k == 0)
@@ -159,22 +160,6 @@ void matcher::note_end() noexcept
 {
     core_->count_end();
     core_->engine_.notify();
-}
-
-bool matcher::cancel(request& r)
-{
-    core& c = *core_;
-    {
-        core::guard const g(c);
-        if (!r.posted_)
-            return false;
-        c.posted.remove(r);
-        r.posted_ = false;
-    }
-    r.result_ = {any_source, any_tag, 0, outcome::ok, true};
-    c.finish(r);
-    c.engine_.notify();
-    return true;
 }
 
 bool matcher::drain(std::chrono::nanoseconds timeout, char const* call)

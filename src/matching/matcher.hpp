@@ -157,7 +157,8 @@ public:
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_->load(std::memory_order_acquire); }
     /// An operation that is not of this matcher has ended: who waits with wait_until looks again. Any thread.
     void note_end() noexcept;
-    /// Ends a receive that has not matched, as cancelled. False: it has, or has ended, or is a send (which are never cancelled).
+    /// Ends a receive that has not matched, as cancelled. False: it has, or has ended. A send that has not ended is asked back (false, too):
+    /// it ends when its receiver has answered, cancelled if no receive had matched it. Small standard sends have ended when they begin.
     bool cancel(request&);
 
     /// A request of the pool, and its return: at once if it is done, else at its end. Any thread.

@@ -102,6 +102,8 @@ sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uin
     s->to = to;
     s->ends = ends;
     s->wants_match = wants_match;
+    s->wants_back = false;
+    s->withdrawn = false;
     s->failed = false;
     s->bytes = bytes;
     r.behind_ = s;
@@ -118,6 +120,7 @@ request* core::end_one(sending_slot& s, bool ok) noexcept
     if (r != nullptr) {
         r->behind_ = nullptr;
         r->result_.error = s.failed ? outcome::peer_died : outcome::ok;
+        r->result_.cancelled = s.withdrawn && !s.failed;
     }
     if (++s.generation == 0)
         s.generation = 1;
@@ -167,8 +170,8 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
             if (!engine_.try_send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes}))
                 engine_.send({.to = to, .handler = id, .head = joined(bytes_of(header), data, bytes), .waits = false});
         } else {
-            wire::lent_header const header{e.context, e.source, e.tag, mode == send_mode::ready ? wire::is_ready : 0,
-                                           wants_match ? token : 0};
+            wire::lent_header const header{e.context, e.source, e.tag, (mode == send_mode::ready ? wire::is_ready : 0) | (wants_match ? wire::wants_match : 0),
+                                           token};
             engine::block const block{data, bytes};
             engine_.send({.to = to, .handler = static_cast<engine::handler_id>(first_handler + wire::lent), .head = bytes_of(header),
                           .blocks = {&block, 1}, .sent = {&on_sent, &slot}, .waits = false});

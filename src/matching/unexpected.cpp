@@ -18,6 +18,7 @@ unexpected_message& core::add_unexpected(peer from, envelope const& e, std::uint
     m->bytes = bytes;
     m->captured = captured;
     m->token = token;
+    m->number = token;
     unexpected.add(*m);
     unexpected_bytes += captured;
     accounts[from].bytes += captured + note_cost;

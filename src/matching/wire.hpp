@@ -14,7 +14,9 @@ enum kind : unsigned {
     lent = 3,         ///< lent_header; the bytes are the engine message's one block
     matched = 4,      ///< matched_message, to the sender
     throttle = 5,     ///< throttle_message, to the sender
-    kinds = 6,
+    withdraw = 6,     ///< withdraw_message, to the receiver
+    withdrawn = 7,    ///< withdrawn_message, to the sender
+    kinds = 8,
 };
 
 /// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
@@ -39,14 +41,26 @@ struct lent_header {
     std::int32_t source;
     std::int32_t tag;
     std::uint32_t flags;
-    std::uint64_t token;  ///< 0: the sender does not ask when it is matched
+    std::uint64_t token;  ///< the sender's number of the send; not 0
 };
 static_assert(sizeof(lent_header) == 24);
 inline constexpr std::uint32_t is_ready = 1;
+inline constexpr std::uint32_t wants_match = 2;  ///< the sender asks when it is matched
 
 struct matched_message {
     std::uint64_t token;
 };
+
+struct withdraw_message {
+    std::uint64_t token;
+};
+
+struct withdrawn_message {
+    std::uint64_t token;
+    std::uint32_t dropped;  ///< 1: the message is gone; 0: it has been matched, or never was
+    std::uint32_t reserved;
+};
+static_assert(sizeof(withdrawn_message) == 16);
 
 struct throttle_message {
     std::uint32_t number;  ///< counts the receiver's throttle messages to this sender; an older one than the last is stale

@@ -433,7 +433,7 @@ void cancel(MPI_Request* request)
     auto& r = get(*request, "request");
     if (!r.is_active)
         throw failure(MPI_ERR_REQUEST, "request is a persistent one that was not started");
-    if (r.what == request::kind::receive)
+    if (r.what == request::kind::receive || r.what == request::kind::send)
         (void)the_matcher().cancel(r.operation);
     else if (r.what == request::kind::activity)
         (void)r.work->cancel();

@@ -198,6 +198,50 @@ TEST_P(matching_requests, an_end_may_start_the_next_operation)
     });
 }
 
+TEST_P(matching_requests, a_send_is_asked_back)
+{
+    run_matching(2, [](player& p) {
+        struct shape {
+            std::size_t bytes;
+            send_mode mode;
+        };
+        auto const large = bytes(50000, 1);
+        for (shape const s : {shape{50000, send_mode::standard}, {50000, send_mode::synchronous}, {8, send_mode::synchronous}}) {
+            for (bool const early : {true, false}) {
+                match::request r, first;
+                std::vector<std::byte> in(s.bytes);
+                if (p.world.rank == 1 && !early)
+                    p.m.start_receive(first, player::from(any_source, 1), no_peer, {in.data(), in.size()});
+                p.world.barrier();
+                if (p.world.rank == 0) {
+                    p.m.start_send(r, 1, p.letter(1), large.data(), s.bytes, s.mode);
+                    require(!p.m.cancel(r), "a send is not cancelled at once");
+                    require(!p.m.cancel(r), "twice is as once");
+                    p.m.wait(r);
+                    // Where the engine took the bytes at once, the send has ended before.
+                    require(early || !r.result().cancelled, "what was matched is not cancelled");
+                    require(r.result().error == outcome::ok, "it ended well");
+                    p.world.board[rank_context::first_word].store(r.result().cancelled ? 1 : 2);
+                    p.send(1, 2, bytes(8, 3));
+                } else {
+                    p.receive(0, 2, 8, 3);
+                    if (p.world.board[rank_context::first_word].load() == 1) {
+                        require(early && p.m.numbers().unexpected == 0, "it is gone");
+                    } else {
+                        if (early)
+                            p.m.start_receive(first, player::from(any_source, 1), no_peer, {in.data(), in.size()});
+                        p.m.wait(first);
+                        require(std::equal(in.begin(), in.end(), large.begin()), "it came");
+                    }
+                    require(s.mode != send_mode::synchronous || !early || p.world.board[rank_context::first_word].load() == 1,
+                            "a synchronous send that nobody matched is cancelled");
+                }
+                p.world.barrier();
+            }
+        }
+    });
+}
+
 TEST_P(matching_requests, bytes_may_be_unpacked_where_they_are)
 {
     run_matching(2, [](player& p) {
@@ -462,6 +506,9 @@ TEST_P(matching_requests, nonsense_is_dropped)
             raw(wire::matched, words({77, 1}));
             raw(wire::matched, words({minus, minus}));
             raw(wire::throttle, words({1, 2}));
+            raw(wire::withdraw, words({0, 1}));                           // nothing has that number
+            raw(wire::withdrawn, words({0, 1, 1, 0}));                    // nobody asked
+            raw(wire::withdrawn, words({minus, minus, 7, 0}));
             for (int i = 0; i < 300; ++i) {
                 std::vector<std::byte> b(random() % 40);
                 for (auto& x : b)

@@ -482,6 +482,34 @@ static void too_long(void)
     MPI_Recv(v, 2, MPI_INT, rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* A wait for a cancelled send ends although nobody receives it. */
+static void cancelled_sends(void)
+{
+    static char out[100000], in[100000];
+    const int sizes[] = {1, 100000};
+    for (int i = 0; i < 4; ++i) {
+        MPI_Request r;
+        MPI_Status s;
+        int flag = -1, word = -1, size_of = sizes[i % 2];
+        if (i < 2)
+            MPI_Isend(out, size_of, MPI_BYTE, next(), 1, MPI_COMM_WORLD, &r);
+        else
+            MPI_Issend(out, size_of, MPI_BYTE, next(), 1, MPI_COMM_WORLD, &r);
+        MPI_Cancel(&r);
+        MPI_Wait(&r, &s);
+        MPI_Test_cancelled(&s, &flag);
+        CHECK(flag == (i != 0)); /* a small send has ended when it begins */
+        MPI_Sendrecv(&flag, 1, MPI_INT, next(), 2, &word, 1, MPI_INT, previous(), 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!word) {
+            MPI_Recv(in, size_of, MPI_BYTE, previous(), 1, MPI_COMM_WORLD, &s);
+            is_status(&s, previous(), 1, size_of);
+        }
+        MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &flag, &s);
+        CHECK(!flag);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 /* Nonblocking sends return whatever their receivers do: rank 1 leaves MPI alone until rank 0 says, outside MPI, that all its sends are
    under way. Then they arrive in order. BACKLOG names a file that is not there. */
 static void backlog(void)
@@ -525,7 +553,7 @@ int main(int argc, char** argv)
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
         {"order", order}, {"wildcards", wildcards}, {"modes", modes}, {"probes", probes}, {"big", big}, {"truncation", truncation},
         {"persistent", persistent}, {"completion", completion}, {"nobody", nobody}, {"gaps", gaps}, {"freed", freed}, {"errors", errors},
-        {"threads", threads}, {"too_long", too_long}, {"backlog", backlog}};
+        {"threads", threads}, {"too_long", too_long}, {"backlog", backlog}, {"cancelled_sends", cancelled_sends}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)
             continue;

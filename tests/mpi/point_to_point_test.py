@@ -9,7 +9,7 @@ from harness import JobTest
 
 PROGRAM = os.path.join(harness.PROGRAMS, "mpi_point_to_point")
 SCENARIOS = ["order", "wildcards", "modes", "probes", "big", "truncation", "persistent", "completion", "nobody", "gaps", "freed",
-             "errors", "threads"]
+             "errors", "threads", "cancelled_sends"]
 
 
 class PointToPoint(JobTest):
