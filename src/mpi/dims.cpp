@@ -47,17 +47,23 @@ int root_below(int n, std::size_t exponent)
 }
 
 /// Looks for the factors of n, in non-increasing order, with the smallest distance between first and last; of those with the same distance
-/// for the one with the largest last.
+/// for the one with the largest last, then with the largest last but one, and so on.
 class search {
 public:
     search(int n, std::size_t dimensions) : divisors_(divisors_of(n)), now_(dimensions) { choose(n, 0); }
     [[nodiscard]] std::vector<int> const& best() const noexcept { return best_; }
 
 private:
-    [[nodiscard]] bool is_better(int first, int last) const noexcept
+    [[nodiscard]] bool may_be_better(int first, int last) const noexcept
     {
         return best_.empty() || first - last < best_.front() - best_.back() ||
-               (first - last == best_.front() - best_.back() && last > best_.back());
+               (first - last == best_.front() - best_.back() && last >= best_.back());
+    }
+    [[nodiscard]] bool is_better() const noexcept
+    {
+        return best_.empty() || now_.front() - now_.back() < best_.front() - best_.back() ||
+               (now_.front() - now_.back() == best_.front() - best_.back() &&
+                std::lexicographical_compare(best_.rbegin(), best_.rend(), now_.rbegin(), now_.rend()));
     }
     void choose(int n, std::size_t at)
     {
@@ -65,7 +71,7 @@ private:
         int const largest = at == 0 ? n : now_[at - 1];
         if (left == 1) {
             now_[at] = n;
-            if (n <= largest && is_better(now_.front(), n))
+            if (n <= largest && is_better())
                 best_ = now_;
             return;
         }
@@ -75,7 +81,7 @@ private:
             if (n % d != 0 || power(d, left, n) < n)  // this is the largest of what is left: the others have to fit under it
                 continue;
             // The larger this one, the smaller the last can be at best.
-            if (!is_better(at == 0 ? d : now_.front(), root_below(n / d, left - 1)))
+            if (!may_be_better(at == 0 ? d : now_.front(), root_below(n / d, left - 1)))
                 return;
             now_[at] = d;
             choose(n / d, at + 1);

@@ -6,7 +6,7 @@
 namespace towline::mpi {
 
 /// Replaces the zeros of `dims` such that the product of all is `nodes`: as close to each other as possible (the distance of the largest
-/// and the smallest, then the smallest as large as can be), in non-increasing order. Throws a failure where that cannot be.
+/// and the smallest, then the smallest ones as large as can be), in non-increasing order. Throws a failure where that cannot be.
 void divide(int nodes, std::span<int> dims);
 
 } // namespace towline::mpi

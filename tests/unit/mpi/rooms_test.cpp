@@ -16,13 +16,17 @@ using rooms = running;
 void add(void*, void*, int*, MPI_Datatype*) {}
 void add_large(void*, void*, MPI_Count*, MPI_Datatype*) {}
 
-/// Every way to divide n into k factors in non-increasing order; the best has the smallest distance, then the largest last.
+/// Every way to divide n into k factors in non-increasing order; the best has the smallest distance, then the largest at the end.
 std::vector<int> best_by_trying(int n, int k)
 {
     std::vector<int> best, now;
     std::function<void(int, int)> const go = [&](int rest, int largest) {
         if (static_cast<int>(now.size()) == k) {
-            auto const order = [](std::vector<int> const& v) { return std::pair(v.front() - v.back(), -v.back()); };
+            auto const order = [](std::vector<int> const& v) {
+                std::vector<int> keys{v.front() - v.back()};
+                std::transform(v.rbegin(), v.rend(), std::back_inserter(keys), std::negate<>());
+                return keys;
+            };
             if (rest == 1 && (best.empty() || order(now) < order(best)))
                 best = now;
             return;
@@ -109,6 +113,7 @@ TEST_F(rooms, dimensions_are_balanced)
     EXPECT_EQ(divided(2147483647, {0, 0}), (std::vector{2147483647, 1}));
     EXPECT_EQ(divided(1 << 30, std::vector<int>(30)), std::vector<int>(30, 2));
     EXPECT_EQ(divided(5040, {0, 0, 0}), (std::vector{21, 16, 15}));
+    EXPECT_EQ(divided(98784, {0, 0, 0, 0, 0}), (std::vector{14, 14, 9, 8, 7}));
     EXPECT_EQ(divided(13104, {0, 0, 0, 0}), (std::vector{14, 13, 9, 8}));
     EXPECT_EQ(divided(735134400, std::vector<int>(8)).size(), 8u);  // of those below 2^31 the one with the most divisors: not for ages
     for (int n = 1; n <= 400; ++n)
