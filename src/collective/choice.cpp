@@ -39,6 +39,7 @@ constexpr std::array table{
     rule{routine::reduce, algorithm::scatter_gather, any, 3, many, true, false, 1},
     rule{routine::reduce, algorithm::binomial},
 
+    rule{.what = routine::allreduce, .use = algorithm::binomial, .below_bytes = 8 * KiB, .only_crowded = true},
     rule{routine::allreduce, algorithm::doubling, 8 * KiB},
     rule{routine::allreduce, algorithm::rabenseifner, any, 3, many, true, false, 1},
     rule{routine::allreduce, algorithm::doubling},

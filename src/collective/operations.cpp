@@ -187,9 +187,13 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
 {
     if (t.is_inter())
         return between::allreduce(s, t, send, receive, count, r);
-    if (for_reduction(routine::allreduce, count, r, t) == algorithm::rabenseifner)
-        return algorithms::allreduce_rabenseifner(s, t.here(), send, receive, count, r);
-    algorithms::allreduce_doubling(s, t.here(), send, receive, count, r);
+    switch (for_reduction(routine::allreduce, count, r, t)) {
+    case algorithm::binomial:  // the fewest messages
+        algorithms::reduce_binomial(s, t.here(), send, receive, count, r, 0);
+        return algorithms::bcast_binomial(s, t.here(), receive, count * r.element, 0);
+    case algorithm::rabenseifner: return algorithms::allreduce_rabenseifner(s, t.here(), send, receive, count, r);
+    default: return algorithms::allreduce_doubling(s, t.here(), send, receive, count, r);
+    }
 }
 
 namespace {
