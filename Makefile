@@ -5,11 +5,11 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test asan tsan clang bench bench-mpi fuzz install clean
+.PHONY: help packages build demo test test-programs asan tsan clang bench bench-mpi fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 PACKAGES := packages.txt
 packages: ## installs what packages.txt lists and this machine lacks
@@ -31,6 +31,10 @@ demo: build/release/build.ninja ## the blast wave on 4 processes (DECK=128 for t
 
 test: build ## every test
 	ctest --test-dir build/release --output-on-failure
+
+test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's test suites, NetPIPE, NumPy, binaries that cross over (SUITES="mpich netpipe")
+	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpiexec mpi_abi
+	python3 tests/suites/all.py $(SUITES)
 
 asan: build/asan/build.ninja ## every test under the address and undefined-behaviour sanitizers
 	cmake --build build/asan -j $(JOBS)

@@ -51,7 +51,7 @@ constexpr std::array<kind_info, kinds> table{{
     of<unsigned>(kind::unsigned_c, "MPI_UNSIGNED", group::c_integer, unsigned_integer),
     of<long>(kind::long_c, "MPI_LONG", group::c_integer, signed_integer, 4),
     of<unsigned long>(kind::unsigned_long_c, "MPI_UNSIGNED_LONG", group::c_integer, unsigned_integer, 4),
-    of<long long>(kind::long_long_c, "MPI_LONG_LONG", group::c_integer, signed_integer),
+    of<long long>(kind::long_long_c, "MPI_LONG_LONG_INT", group::c_integer, signed_integer),
     of<unsigned long long>(kind::unsigned_long_long_c, "MPI_UNSIGNED_LONG_LONG", group::c_integer, unsigned_integer),
     of<int8_t>(kind::int8, "MPI_INT8_T", group::c_integer, signed_integer),
     of<uint8_t>(kind::uint8, "MPI_UINT8_T", group::c_integer, unsigned_integer),

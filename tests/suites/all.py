@@ -1,0 +1,32 @@
+"""Every suite of real programs, one behind the other. Usage: all.py [NAME...] [--quick]; names are those of SUITES"""
+
+import argparse
+import subprocess
+import sys
+import time
+
+import place
+
+SUITES = {"mpich": ["mpich_suite.py"], "mpi4py": ["mpi4py_suite.py"], "netpipe": ["netpipe_suite.py"], "numpy": ["numpy_suite.py"],
+          "crossing": ["crossing_suite.py"]}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[*SUITES, []], metavar="NAME")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    failed = []
+    begin = time.monotonic()
+    wanted = options.suites or list(SUITES)
+    for number, name in enumerate(wanted, 1):
+        print(f"== {number}/{len(wanted)} {name}", flush=True)
+        if subprocess.run([sys.executable, place.HERE / SUITES[name][0], *(["--quick"] if options.quick else [])]).returncode:
+            failed.append(name)
+    print(f"{len(wanted) - len(failed)} of {len(wanted)} suites passed, {len(failed)} failed out of {len(wanted)}"
+          f"{': ' + ', '.join(failed) if failed else ''}; {time.monotonic() - begin:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

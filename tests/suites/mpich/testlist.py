@@ -1,0 +1,73 @@
+"""Reads the suite's lists of tests: a line is a program, its number of ranks and options, as the suite's own runner takes them."""
+
+import dataclasses
+import pathlib
+import re
+import shlex
+
+DIRECTORIES = ("group", "info", "init", "attr", "comm", "pt2pt", "datatype", "coll", "topo", "errhan")
+TIME_LIMIT = 60.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Test:
+    directory: str
+    program: str
+    ranks: int
+    arguments: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    expects_failure: bool = False   # the job's exit code must not be 0; what it prints is free
+    limit: float = TIME_LIMIT       # seconds
+    memory: float = 0.0             # GB
+
+    @property
+    def name(self) -> str:
+        words = [f"{self.directory}/{self.program}", str(self.ranks), *self.arguments, *self.environment]
+        return " ".join(words)
+
+
+def parse(directory: str, line: str) -> Test | None:
+    words = shlex.split(line.replace("@largetest@", ""), comments=True)
+    if not words:
+        return None
+    options: dict[str, list[str]] = {}
+    for word in words[2:]:
+        key, equals, value = word.partition("=")
+        if equals:
+            options.setdefault(key, []).append(value)
+
+    def last(key: str, otherwise: str) -> str:
+        return options.get(key, [otherwise])[-1]
+    # The suite's limits are for slow machines; only the long ones are taken as they are.
+    limit = float(last("timeLimit", str(TIME_LIMIT)))
+    return Test(directory, words[0], int(words[1]), tuple(options.get("arg", ())), tuple(options.get("env", ())),
+                "resultTest" in options, limit, float(last("mem", "0")))
+
+
+def read(root: pathlib.Path) -> list[Test]:
+    """All tests of the directories. Lines that differ only in settings of MPICH itself are one."""
+    tests: dict[str, Test] = {}
+    for directory in DIRECTORIES:
+        lists = [root / directory / name for name in ("testlist", "testlist.in") if (root / directory / name).exists()]
+        for line in lists[0].read_text().splitlines():
+            test = parse(directory, line)
+            if test is None:
+                continue
+            others = tuple(setting for setting in test.environment if not setting.startswith("MPIR_CVAR_"))
+            test = dataclasses.replace(test, environment=others)
+            tests.setdefault(test.name, test)
+    return list(tests.values())
+
+
+def recipes(root: pathlib.Path, directory: str) -> dict[str, tuple[list[str], list[str]]]:
+    """By program, where they are not the plain ones: its source files, and its flags."""
+    text = (root / directory / "Makefile.am").read_text().replace("\\\n", " ")
+    found: dict[str, tuple[list[str], list[str]]] = {}
+    for program, what, value in re.findall(r"^(\w+)_(SOURCES|CPPFLAGS)\s*=\s*(.*)$", text, re.MULTILINE):
+        sources, flags = found.setdefault(program, ([f"{program}.c"], []))
+        words = [word for word in value.split() if not word.startswith("$")]
+        if what == "SOURCES":
+            sources[:] = words
+        else:
+            flags[:] = words
+    return found
