@@ -21,8 +21,6 @@ using collective::side;
 
 namespace {
 
-constexpr char const* create_call = "MPI_Intercomm_create";
-
 /// What a leader tells the other, and then its own group. The processes follow.
 struct introduction {
     std::uint32_t number = communicator_numbers::none;
@@ -31,7 +29,8 @@ struct introduction {
 };
 
 /// Sends and receives at the same time between two leaders.
-void trade(communicator const& peers, int other, int tag, void const* out, std::uint64_t out_bytes, void* in, std::uint64_t in_bytes)
+void trade(communicator const& peers, int other, int tag, void const* out, std::uint64_t out_bytes, void* in, std::uint64_t in_bytes,
+           char const* call)
 {
     matching::matcher& m = the_matcher();
     matching::context_id const context = peers.context(plane::tagged);
@@ -39,13 +38,13 @@ void trade(communicator const& peers, int other, int tag, void const* out, std::
     m.start_receive(receive, {context, other, tag}, peers.peer(other), {in, in_bytes});
     matching::status sent;
     try {
-        sent = m.send(peers.peer(other), {context, peers.rank(), tag}, out, out_bytes, matching::send_mode::standard, create_call);
+        sent = m.send(peers.peer(other), {context, peers.rank(), tag}, out, out_bytes, matching::send_mode::standard, call);
     } catch (...) {
         if (!m.cancel(receive))
-            m.wait(receive, create_call);
+            m.wait(receive, call);
         throw;
     }
-    m.wait(receive, create_call);
+    m.wait(receive, call);
     for (matching::status const& s : {receive.result(), sent})
         if (s.error == matching::outcome::peer_died)
             throw failure(MPI_ERR_PROC_ABORTED, fmt::format("the remote leader, rank {} of peer_comm, ended", other));
@@ -60,20 +59,20 @@ struct meeting {
     std::vector<process_id> there;
 };
 
-meeting meet(communicator const& c, MPI_Comm peer_comm, int remote_leader, int tag)
+meeting meet(communicator const& c, other_leader const& with, int tag, char const* call)
 {
-    communicator const& peers = get(peer_comm, "peer_comm");
-    if (!peers.has_peer(remote_leader))
-        throw_rank(peers, remote_leader, "remote_leader", false);
+    auto const& [peers_place, remote_leader] = with;
+    communicator const& peers = *peers_place;
     number_pool& pool = process::instance().numbers().pool();
     introduction const mine{pool.reserve(), c.size(), MPI_SUCCESS};
     auto const here = c.local().members();
     meeting found;
     try {
         introduction other;
-        trade(peers, remote_leader, tag, &mine, sizeof mine, &other, sizeof other);
+        trade(peers, remote_leader, tag, &mine, sizeof mine, &other, sizeof other, call);
         found.there.resize(static_cast<std::size_t>(std::max(other.size, 0)));
-        trade(peers, remote_leader, tag, here.data(), here.size_bytes(), found.there.data(), found.there.size() * sizeof(process_id));
+        trade(peers, remote_leader, tag, here.data(), here.size_bytes(), found.there.data(), found.there.size() * sizeof(process_id),
+              call);
         found.number = other.number;
     } catch (...) {
         pool.cancel(mine.number);
@@ -96,13 +95,13 @@ meeting meet(communicator const& c, MPI_Comm peer_comm, int remote_leader, int t
 }
 
 /// In the local group all get what their leader found, also where it failed.
-void share(communicator& c, int leader, introduction& head, std::vector<process_id>& there)
+void share(communicator& c, int leader, introduction& head, std::vector<process_id>& there, char const* call)
 {
-    agree(c, create_call, [&](schedule& s) { collective::bcast(s, c.house_team(), &head, sizeof head, leader); });
+    agree(c, call, [&](schedule& s) { collective::bcast(s, c.house_team(), &head, sizeof head, leader); });
     if (head.code != MPI_SUCCESS)
         return;
     there.resize(static_cast<std::size_t>(head.size));
-    agree(c, create_call,
+    agree(c, call,
           [&](schedule& s) { collective::bcast(s, c.house_team(), there.data(), there.size() * sizeof(process_id), leader); });
 }
 
@@ -122,6 +121,29 @@ int code_of_exception()
 
 } // namespace
 
+ref<communicator> make_between(communicator& c, int leader, int tag, std::function<other_leader()> const& other, char const* call)
+{
+    introduction head;
+    meeting found;
+    if (c.rank() == leader) {
+        try {
+            found = meet(c, other(), tag, call);
+            head = {found.number, static_cast<int>(found.there.size()), MPI_SUCCESS};
+        } catch (...) {
+            head.code = code_of_exception();
+            share(c, leader, head, found.there, call);
+            throw;
+        }
+    }
+    share(c, leader, head, found.there, call);
+    if (head.code != MPI_SUCCESS)
+        throw failure(head.code, fmt::format("the local leader, rank {} of this group, could not come together with the remote leader",
+                                             leader));
+    check_number(head.number);
+    auto there = make<group>(std::move(found.there), c.local().self());
+    return make_communicator(c, ref<group>(c.local()), std::move(there), head.number);
+}
+
 namespace calls {
 
 void intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm* newintercomm)
@@ -130,25 +152,13 @@ void intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm,
     if (!c.has_peer(local_leader))
         throw_rank(c, local_leader, "local_leader", false);
     check_send_tag(tag);
-    introduction head;
-    meeting found;
-    if (c.rank() == local_leader) {
-        try {
-            found = meet(c, peer_comm, remote_leader, tag);
-            head = {found.number, static_cast<int>(found.there.size()), MPI_SUCCESS};
-        } catch (...) {
-            head.code = code_of_exception();
-            share(c, local_leader, head, found.there);
-            throw;
-        }
-    }
-    share(c, local_leader, head, found.there);
-    if (head.code != MPI_SUCCESS)
-        throw failure(head.code, fmt::format("the local leader, rank {} of local_comm, could not come together with the remote leader",
-                                             local_leader));
-    check_number(head.number);
-    auto there = make<group>(std::move(found.there), c.local().self());
-    *newintercomm = publish(make_communicator(c, ref<group>(c.local()), std::move(there), head.number));
+    auto const other = [&]() -> other_leader {
+        communicator const& peers = get(peer_comm, "peer_comm");
+        if (!peers.has_peer(remote_leader))
+            throw_rank(peers, remote_leader, "remote_leader", false);
+        return {&peers, remote_leader};
+    };
+    *newintercomm = publish(make_between(c, local_leader, tag, other, "MPI_Intercomm_create"));
 }
 
 void intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm* newintracomm)

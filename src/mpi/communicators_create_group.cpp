@@ -1,4 +1,4 @@
-// MPI_Comm_create_group (7.4.2): only those in the group call, and tell it apart from others by a tag.
+// MPI_Comm_create_group (7.4.2), and what is like it: only those in the group call, and tell it apart from others by a tag.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -12,25 +12,16 @@
 namespace towline::mpi {
 namespace {
 
-constexpr char const* call = "MPI_Comm_create_group";
-
 /// What comes down the tree.
 struct decision {
     std::uint32_t number = communicator_numbers::none;
     std::int32_t code = MPI_SUCCESS;
 };
 
-/// Under this source the messages are apart from those of MPI_Intercomm_create with the same tag.
-matching::envelope envelope_of(communicator const& c, int rank, int tag) noexcept
-{
-    return {c.context(plane::tagged), rank + c.size(), tag};
-}
-
-decision hear(communicator const& c, int rank, int tag)
+decision hear(matching::pattern const& from, matching::peer who, char const* call)
 {
     decision d;
-    matching::envelope const e = envelope_of(c, rank, tag);
-    matching::status const s = the_matcher().receive({e.context, e.source, e.tag}, c.peer(rank), {&d, sizeof d}, call);
+    matching::status const s = the_matcher().receive(from, who, {&d, sizeof d}, call);
     if (s.error != matching::outcome::ok)
         d = {communicator_numbers::none, code_of(s.error)};
     else if (s.bytes != sizeof d)
@@ -39,10 +30,12 @@ decision hear(communicator const& c, int rank, int tag)
 }
 
 /// Down a binomial tree over the places in the list: the leader decides, everybody tells those below, also where it failed.
-decision decide(communicator const& c, std::vector<int> const& ranks, int place, int tag)
+decision decide(communicator const& c, std::span<int const> ranks, int place, int tag, int series, char const* call)
 {
     int const n = static_cast<int>(ranks.size());
+    matching::context_id const context = c.context(plane::tagged);
     auto const at = [&](int p) { return ranks[static_cast<std::size_t>(p)]; };
+    auto const source = [&](int rank) { return rank + series * c.size(); };
     decision d;
     int bit = 1;
     while (bit < n && (place & bit) == 0)
@@ -52,13 +45,13 @@ decision decide(communicator const& c, std::vector<int> const& ranks, int place,
         d.number = pool.reserve();
         pool.settle(d.number, n);
     } else
-        d = hear(c, at(place - bit), tag);
+        d = hear({context, source(at(place - bit)), tag}, c.peer(at(place - bit)), call);
     for (bit >>= 1; bit > 0; bit >>= 1) {
         if (place + bit >= n)
             continue;
-        int const to = at(place + bit);
         try {
-            (void)the_matcher().send(c.peer(to), envelope_of(c, c.rank(), tag), &d, sizeof d, matching::send_mode::standard, call);
+            (void)the_matcher().send(c.peer(at(place + bit)), {context, source(c.rank()), tag}, &d, sizeof d,
+                                     matching::send_mode::standard, call);
         } catch (peer_error const&) {
             d = {communicator_numbers::none, MPI_ERR_PROC_ABORTED};
         }
@@ -67,6 +60,16 @@ decision decide(communicator const& c, std::vector<int> const& ranks, int place,
 }
 
 } // namespace
+
+std::uint32_t agree_under_tag(communicator const& c, std::span<int const> ranks, int place, int tag, int series, char const* call)
+{
+    decision const d = decide(c, ranks, place, tag, series, call);
+    if (d.code != MPI_SUCCESS)
+        throw failure(d.code, d.code == MPI_ERR_PROC_ABORTED ? "a rank of the group ended before it had taken its part"
+                                                             : "what came from a rank of the group was no part of such a call");
+    check_number(d.number);
+    return d.number;
+}
 
 namespace calls {
 
@@ -80,12 +83,8 @@ void comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* newcom
         *newcomm = MPI_COMM_NULL;
         return;
     }
-    decision const d = decide(c, ranks, members.rank(), tag);
-    if (d.code != MPI_SUCCESS)
-        throw failure(d.code, d.code == MPI_ERR_PROC_ABORTED ? "a rank of the group ended before it had taken its part"
-                                                             : "what came from a rank of the group was no part of such a call");
-    check_number(d.number);
-    *newcomm = publish(make_communicator(c, including(c.local(), ranks), {}, d.number));
+    std::uint32_t const number = agree_under_tag(c, ranks, members.rank(), tag, 1, "MPI_Comm_create_group");
+    *newcomm = publish(make_communicator(c, including(c.local(), ranks), {}, number));
 }
 
 } // namespace calls

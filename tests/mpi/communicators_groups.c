@@ -52,6 +52,52 @@ static void create_group(void)
     CHECK(class_of(MPI_Comm_create_group(MPI_COMM_WORLD, MPI_GROUP_NULL, 0, &c)) == MPI_ERR_GROUP);
 }
 
+/* Without a parent: groups and a string. */
+static void from_groups(void)
+{
+    int all[64], n = 0;
+    for (int r = size - 1; r >= 0; --r)
+        all[n++] = r;
+    MPI_Comm c, inter;
+    MPI_Errhandler h;
+    MPI_Group const g = group_of(all, n), self = group_of(&rank, 1);
+    CHECK(MPI_Comm_create_from_group(g, "a string", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c) == MPI_SUCCESS);
+    CHECK(size_of(c) == size && rank_in(c) == size - 1 - rank && ring(c) == sum_of_all());
+    MPI_Comm_get_errhandler(c, &h);
+    CHECK(h == MPI_ERRORS_RETURN);
+    MPI_Comm_free(&c);
+    CHECK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c) == MPI_SUCCESS && c == MPI_COMM_NULL);
+    CHECK(MPI_Comm_create_from_group(self, "", MPI_INFO_NULL, MPI_ERRORS_RETURN, &c) == MPI_SUCCESS && ring(c) == rank);
+    MPI_Comm_free(&c);
+    if (size > 1) {
+        /* Rank 0 and all others; only the leaders, who are the last of their groups, say who the others are. */
+        int const zero = 0;
+        MPI_Group const one = group_of(&zero, 1), rest = group_of(all, n - 1);
+        MPI_Group const mine = rank == 0 ? one : rest, there = rank == 0 ? rest : rank == 1 ? one : MPI_GROUP_NULL;
+        int const leader = rank == 0 ? 0 : size - 2, other = rank == 0 ? size - 2 : 0;
+        int remote = -1, in = -1;
+        CHECK(MPI_Intercomm_create_from_groups(mine, leader, there, other, "between", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter) ==
+              MPI_SUCCESS);
+        CHECK(MPI_Comm_remote_size(inter, &remote) == MPI_SUCCESS && remote == (rank == 0 ? size - 1 : 1));
+        if (rank == 0)
+            for (int r = 0; r < remote; ++r)
+                MPI_Send(&r, 1, MPI_INT, r, 0, inter);
+        else {
+            MPI_Recv(&in, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+            CHECK(in == rank_in(inter) && in == size - 1 - rank);
+        }
+        MPI_Comm_free(&inter);
+    }
+    static char long_tag[MPI_MAX_STRINGTAG_LEN + 8];
+    memset(long_tag, 'x', sizeof long_tag - 1);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(class_of(MPI_Comm_create_from_group(self, long_tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &c)) == MPI_ERR_ARG);
+    CHECK(class_of(MPI_Comm_create_from_group(self, "", MPI_INFO_NULL, MPI_ERRHANDLER_NULL, &c)) == MPI_ERR_ERRHANDLER);
+    CHECK(class_of(MPI_Intercomm_create_from_groups(self, 1, self, 0, "", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter)) == MPI_ERR_RANK);
+    CHECK(class_of(MPI_Intercomm_create_from_groups(self, 0, self, 1, "", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter)) == MPI_ERR_RANK);
+    CHECK(class_of(MPI_Intercomm_create_from_groups(self, 0, self, 0, "", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter)) == MPI_ERR_COMM);
+}
+
 /* Threads of the same ranks and one communicator, apart by their tags. */
 static void* grouping(void* tag)
 {
@@ -312,7 +358,8 @@ static void survive_inter(void) { survive(4); }
 
 int main(int argc, char** argv)
 {
-    const struct scenario scenarios[] = {{"create_group", create_group}, {"group_threads", group_threads}, {"idup", idup},
+    const struct scenario scenarios[] = {{"create_group", create_group}, {"from_groups", from_groups},
+                                         {"group_threads", group_threads}, {"idup", idup},
                                          {"split_type", split_type}, {"split_bound", split_bound}, {"disconnect", disconnect},
                                          {"survive_dup", survive_dup}, {"survive_split", survive_split},
                                          {"survive_group", survive_group}, {"survive_idup", survive_idup},

@@ -25,7 +25,7 @@ class Communicators(JobTest):
             self.silent(3, PROGRAM, scenario, "multiple")
 
     def test_made_by_some_or_meanwhile_or_by_what_is_shared(self):
-        for scenario in ("create_group", "idup", "split_type", "disconnect"):
+        for scenario in ("create_group", "from_groups", "idup", "split_type", "disconnect"):
             for ranks in (1, 2, 3, 4):
                 self.silent(ranks, GROUPS, scenario)
             self.silent(3, GROUPS, scenario, "multiple")
