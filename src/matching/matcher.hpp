@@ -114,7 +114,8 @@ public:
 
     /// Starts a send; the request must be done and stay until it is again.
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
-    /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no room.
+    /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no
+    /// room.
     [[nodiscard]] bool send_at_once(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends and waits. `call` as for wait.
     status send(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,
@@ -157,8 +158,8 @@ public:
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_->load(std::memory_order_acquire); }
     /// An operation that is not of this matcher has ended: who waits with wait_until looks again. Any thread.
     void note_end() noexcept;
-    /// Ends a receive that has not matched, as cancelled. False: it has, or has ended. A send that has not ended is asked back (false, too):
-    /// it ends when its receiver has answered, cancelled if no receive had matched it. Small standard sends have ended when they begin.
+    /// Ends a receive that has not matched, as cancelled. False: it has, or has ended. A send that has not ended is asked back (false,
+    /// too): it ends when its receiver has answered, cancelled if no receive had matched it. Small standard sends have ended when they begin.
     bool cancel(request&);
 
     /// A request of the pool, and its return: at once if it is done, else at its end. Any thread.

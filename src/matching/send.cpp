@@ -159,19 +159,21 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
     r.state_.store(request::state::pending, std::memory_order_relaxed);
     // Another thread may hear of the death, or of the match, before this one goes on: the slot may be another's then.
     std::uint64_t token = 0;
-    auto& slot = open_slot(r, to, bytes, static_cast<std::uint8_t>((!fits || wants_arrival ? 1 : 0) + (wants_match ? 1 : 0)), wants_match, token);
+    auto const ends = static_cast<std::uint8_t>((!fits || wants_arrival ? 1 : 0) + (wants_match ? 1 : 0));
+    auto& slot = open_slot(r, to, bytes, ends, wants_match, token);
     try {
         if (wants_arrival) {
             std::vector<std::byte> const whole = joined(eager_pieces(e).bytes(), data, bytes);
-            engine_.send({.to = to, .handler = eager_handler(first_handler, mode), .head = whole, .delivered = {&on_sent, &slot}, .waits = false});
+            engine_.send({.to = to, .handler = eager_handler(first_handler, mode), .head = whole,
+                          .delivered = {&on_sent, &slot}, .waits = false});
         } else if (fits) {
             wire::synchronous_header const header{e.context, e.source, e.tag, 0, token};
             auto const id = static_cast<engine::handler_id>(first_handler + wire::synchronous);
             if (!engine_.try_send_small(to, id, bytes_of(header), {static_cast<std::byte const*>(data), bytes}))
                 engine_.send({.to = to, .handler = id, .head = joined(bytes_of(header), data, bytes), .waits = false});
         } else {
-            wire::lent_header const header{e.context, e.source, e.tag, (mode == send_mode::ready ? wire::is_ready : 0) | (wants_match ? wire::wants_match : 0),
-                                           token};
+            std::uint32_t const flags = (mode == send_mode::ready ? wire::is_ready : 0) | (wants_match ? wire::wants_match : 0);
+            wire::lent_header const header{e.context, e.source, e.tag, flags, token};
             engine::block const block{data, bytes};
             engine_.send({.to = to, .handler = static_cast<engine::handler_id>(first_handler + wire::lent), .head = bytes_of(header),
                           .blocks = {&block, 1}, .sent = {&on_sent, &slot}, .waits = false});

@@ -37,7 +37,8 @@ std::string explain(matching::status const& s, std::int64_t room, bool is_receiv
     std::string const who = rank == MPI_ANY_SOURCE ? "any rank" : fmt::format("rank {}", rank);
     switch (s.error) {
     case matching::outcome::truncated:
-        return fmt::format("the message from rank {} with tag {} has {} bytes, and the buffer has room for {}", s.source, s.tag, s.bytes, room);
+        return fmt::format("the message from rank {} with tag {} has {} bytes, and the buffer has room for {}", s.source, s.tag, s.bytes,
+                           room);
     case matching::outcome::peer_died:
         if (is_receive)
             return rank == MPI_ANY_SOURCE ? "a rank ended that may have been the one to send the message"
@@ -129,7 +130,8 @@ void conclude(request& r, MPI_Request& handle, MPI_Status* status)
 /// It is known without asking an activity, which may be asked once.
 [[nodiscard]] bool went_well(request const& r) noexcept
 {
-    return r.what == request::kind::nothing || !r.is_active || (r.what != request::kind::activity && r.operation.result().error == matching::outcome::ok);
+    return r.what == request::kind::nothing || !r.is_active ||
+           (r.what != request::kind::activity && r.operation.result().error == matching::outcome::ok);
 }
 
 /// The requests of a call on many; all are looked at before anything is done.

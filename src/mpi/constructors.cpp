@@ -240,7 +240,8 @@ void type_create_subarray(int ndims, wide_array array_of_sizes, wide_array array
                          .type(old));
 }
 
-void type_create_darray(int size, int rank, int ndims, wide_array array_of_gsizes, int const array_of_distribs[], int const array_of_dargs[],
+void type_create_darray(int size, int rank, int ndims, wide_array array_of_gsizes, int const array_of_distribs[],
+                        int const array_of_dargs[],
                         int const array_of_psizes[], int order, MPI_Datatype oldtype, MPI_Datatype* newtype, bool large)
 {
     check_dimensions(ndims);

@@ -148,7 +148,8 @@ void type_set_name(MPI_Datatype datatype, char const* type_name)
 
 void type_get_name(MPI_Datatype datatype, char* type_name, int* resultlen)
 {
-    *resultlen = copy_string(datatype == MPI_DATATYPE_NULL ? "MPI_DATATYPE_NULL" : get(datatype, "datatype").name(), type_name, MPI_MAX_OBJECT_NAME);
+    *resultlen = copy_string(datatype == MPI_DATATYPE_NULL ? "MPI_DATATYPE_NULL" : get(datatype, "datatype").name(), type_name,
+                             MPI_MAX_OBJECT_NAME);
 }
 
 void type_set_attr(MPI_Datatype datatype, int type_keyval, void* attribute_val)

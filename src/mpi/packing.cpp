@@ -40,7 +40,8 @@ void check_room(void const* packed, char const* parameter, MPI_Count size, char 
     if (position < 0 || position > size)
         throw failure(MPI_ERR_ARG, fmt::format("*position is {}, and the buffer has {} bytes", position, size));
     if (wanted > size - position)
-        throw failure(MPI_ERR_TRUNCATE, fmt::format("{} bytes from {} on are wanted, and {} is {}", wanted, position, size_parameter, size));
+        throw failure(MPI_ERR_TRUNCATE,
+                      fmt::format("{} bytes from {} on are wanted, and {} is {}", wanted, position, size_parameter, size));
     if (packed == nullptr && wanted > 0)
         throw failure(MPI_ERR_BUFFER, fmt::format("{} is a null pointer", parameter));
 }
@@ -102,7 +103,8 @@ void pack_external(char const* datarep, void const* inbuf, MPI_Count incount, MP
     std::int64_t const bytes = sized([&] { return layout::external32_size(type.layout(), incount); });
     check_room(outbuf, "outbuf", outsize, "outsize", *position, bytes);
     if (std::int64_t const lost = layout::pack_external32(type.layout(), incount, inbuf, at(outbuf, *position)); lost != 0)
-        throw failure(MPI_ERR_CONVERSION, fmt::format("{} of the values do not fit external32, where a long has 4 bytes and a wchar_t 2", lost));
+        throw failure(MPI_ERR_CONVERSION,
+                      fmt::format("{} of the values do not fit external32, where a long has 4 bytes and a wchar_t 2", lost));
     *position += bytes;
 }
 

@@ -139,7 +139,8 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
         r.packed = data.packed();
         bytes = r.packed.get();
     }
-    the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), bytes, static_cast<std::uint64_t>(data.bytes()), mode_of(kind));
+    the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), bytes, static_cast<std::uint64_t>(data.bytes()),
+                             mode_of(kind));
     r.what = request::kind::send;
 }
 
