@@ -48,8 +48,8 @@ struct options {
     /// False: one thread at a time calls and polls; locks cost nothing.
     bool threaded = true;
     /// Largest message in bytes that is sent without waiting for its receive.
-    /// Lent bytes overtake copied ones from 2 KiB on; but programs count on small sends that wait for nobody.
-    std::size_t eager = 4096;
+    /// Lent bytes overtake copied ones from 2 KiB on; but programs count on sends of less than 4 KiB that wait for nobody.
+    std::size_t eager = 4095;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
     /// Take the engine's on_death. Else whoever has it calls peer_died.
