@@ -5,6 +5,8 @@
 
 #include <towline/error.hpp>
 
+#include <cstring>
+
 using namespace matching_worlds;
 
 namespace {
@@ -112,12 +114,35 @@ TEST_P(matching_requests, a_receive_is_cancelled_or_has_matched)
         p.m.wait(kept);
         require(in[0] == 0 && in[1] == 5 && !kept.result().cancelled, "the other one got it");
         require(!p.m.cancel(kept), "too late");
-        match::request s;
-        p.m.start_send(s, other, p.letter(1), &v, sizeof v, send_mode::synchronous);
-        require(!p.m.cancel(s), "sends are never cancelled");
-        std::uint64_t got = 0;
-        player::check(p.m.receive(player::from(any_source, 1), no_peer, {&got, 8}), 8);
-        p.m.wait(s);
+    });
+}
+
+TEST_P(matching_requests, a_send_is_asked_back_or_has_matched)
+{
+    run_matching(2, [](player& p) {
+        peer const other = 1 - p.world.rank;
+        std::vector<std::byte> const large = bytes(50000, 1);
+        std::uint64_t const v = 5;
+        match::request s, r;
+        for (std::size_t const n : {sizeof v, large.size()}) {
+            void const* const data = n == sizeof v ? static_cast<void const*>(&v) : large.data();
+            p.m.start_send(s, other, p.letter(2), data, n, send_mode::synchronous);
+            require(!p.m.cancel(s), "its receiver is asked first");
+            p.m.wait(s);
+            require(s.result().cancelled && s.result().error == match::outcome::ok, "no receive had matched it");
+            p.world.barrier();
+            require(!p.m.iprobe(player::from(any_source, any_tag)), "it is gone");
+
+            std::vector<std::byte> in(n);
+            p.m.start_receive(r, player::from(any_source, 3), no_peer, {in.data(), n});
+            p.world.barrier();
+            p.m.start_send(s, other, p.letter(3), data, n, send_mode::synchronous);
+            (void)p.m.cancel(s);
+            p.m.wait(s);
+            p.m.wait(r);
+            require(!s.result().cancelled && std::memcmp(in.data(), data, n) == 0, "it had matched before it was asked back");
+            p.world.barrier();
+        }
     });
 }
 
