@@ -182,7 +182,11 @@ void engine::impl::send(outgoing const& o)
     }
 
     plan.choose(p, o.head.size());
-    std::uint64_t const wants = (o.delivered.function != nullptr ? wire::wants_delivered : 0) | (plan.released ? wire::wants_released : 0);
+    // What is queued leaves with a later poll, which never comes if the program goes on without us: then captured bytes are *sent* when
+    // they have arrived.
+    bool const sent_on_arrival = !o.waits && !plan.released && o.sent.function != nullptr && o.delivered.function == nullptr;
+    bool const asks_arrival = o.delivered.function != nullptr || sent_on_arrival;
+    std::uint64_t const wants = (asks_arrival ? wire::wants_delivered : 0) | (plan.released ? wire::wants_released : 0);
     std::uint64_t id = 0;
     if (wants != 0) {
         sending s;
@@ -190,7 +194,7 @@ void engine::impl::send(outgoing const& o)
         s.waiting = wants;
         if (plan.released)
             s.sent = o.sent;
-        s.delivered = o.delivered;
+        s.delivered = sent_on_arrival ? o.sent : o.delivered;
         s.kept = plan.keep();
         id = pending.open(std::move(s));
     }
@@ -229,7 +233,7 @@ void engine::impl::send(outgoing const& o)
         auto ended = pending.close(id, o.to, wants);
         // If the death was handled meanwhile, the completions were called with it, and that was the report.
         if (!ended.known) {
-            if (!plan.released)
+            if (!plan.released && !sent_on_arrival)
                 complete(o.sent, false);
             return;
         }
@@ -239,7 +243,7 @@ void engine::impl::send(outgoing const& o)
     guard.wants = 0;
     counts.sent(o.head.size() + plan.inside);
     plan.taken(message_plan::outcome::sent);
-    if (!plan.released)
+    if (!plan.released && !sent_on_arrival)
         complete(o.sent, true);
 }
 
