@@ -67,21 +67,7 @@ void allreduce_rabenseifner(schedule& s, position here, void const* send, void* 
         s.wait();
         s.combine(r, in, all, count);
     }
-    int first = 0;
-    int behind = fold.power;
-    for (int distance = fold.power / 2; distance > 0; distance /= 2) {
-        int const partner = fold.rank_of(fold.number ^ distance);
-        int const middle = first + distance;
-        bool const upper = (fold.number & distance) != 0;
-        int const theirs = upper ? first : middle;
-        int const theirs_behind = upper ? middle : behind;
-        first = upper ? middle : first;
-        behind = upper ? behind : middle;
-        s.receive(partner, in, size(first, behind));
-        s.send(partner, at(all, theirs), size(theirs, theirs_behind));
-        s.wait();
-        s.combine(r, in, at(all, first), element(behind) - element(first));
-    }
+    halve(s, fold, all, in, r, element);
     for (int distance = 1; distance < fold.power; distance *= 2) {
         int const mine = fold.number & -distance;
         int const theirs = mine ^ distance;

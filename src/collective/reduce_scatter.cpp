@@ -93,21 +93,7 @@ void reduce_scatter_halving(schedule& s, position here, void const* send, void* 
         s.combine(r, in, sum, count);
     }
     auto const element = [&](int number) { return begin(fold.first_of(number)); };
-    int first = 0;
-    int behind = fold.power;
-    for (int distance = fold.power / 2; distance > 0; distance /= 2) {
-        int const partner = fold.rank_of(fold.number ^ distance);
-        int const middle = first + distance;
-        bool const upper = (fold.number & distance) != 0;
-        int const theirs = upper ? first : middle;
-        int const theirs_behind = upper ? middle : behind;
-        first = upper ? middle : first;
-        behind = upper ? behind : middle;
-        s.receive(partner, in, (element(behind) - element(first)) * r.element);
-        s.send(partner, sum + element(theirs) * r.element, (element(theirs_behind) - element(theirs)) * r.element);
-        s.wait();
-        s.combine(r, in, sum + element(first) * r.element, element(behind) - element(first));
-    }
+    halve(s, fold, sum, in, r, element);
     if (fold.takes)
         s.send(here.rank - 1, all.at(sum, here.rank - 1), all.size(here.rank - 1));
     s.copy(receive, all.at(sum, here.rank), mine);

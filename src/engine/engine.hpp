@@ -64,8 +64,9 @@ struct outgoing {
     std::span<block const> blocks{};    ///< the descriptions are copied before `send` returns
     completion sent{};                  ///< every lent block may be reused
     completion delivered{};             ///< the handler at the peer was called (asks for an acknowledgement)
-    bool waits = true;                  ///< false: where there is no room at the peer, it is queued here, as in a handler; *sent* then
-                                        ///< is never before a queued message has left
+    bool waits = true;                  ///< false: where there is no room at the peer, it is queued here, as in a handler. A program may
+                                        ///< leave us alone once a message was *sent*, so that is never before it has left, unless
+                                        ///< `delivered` is asked for, too
 };
 
 /// A message at its receiver. Passed to a handler by reference: valid until the handler returns, unless moved from after `keep()`.

@@ -96,6 +96,31 @@ MPI_Datatype given(layout::datatype layout, record& call)
     return give<MPI_Datatype>(make<datatype>(std::move(layout), call.done()));
 }
 
+/// The four constructors by lists of displacements, which are recorded as counts (of elements) or as addresses (of bytes).
+template <class Build>
+MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_as)(list const&), bool large, MPI_Count count,
+                     wide_array blocklengths, wide_array displacements, MPI_Datatype oldtype)
+{
+    check_count(count, "count");
+    datatype& old = get(oldtype, "oldtype");
+    list const lengths = read(blocklengths, count, "array_of_blocklengths");
+    list const places = read(displacements, count, "array_of_displacements");
+    return given(laid_out([&] { return build(lengths, places, old.layout()); }),
+                 (record(combiner, large).count(count).counts(lengths).*displacements_as)(places).type(old));
+}
+
+/// The same where all blocks have one length.
+template <class Build>
+MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_as)(list const&), bool large, MPI_Count count,
+                     MPI_Count blocklength, wide_array displacements, MPI_Datatype oldtype)
+{
+    check_count(count, "count");
+    datatype& old = get(oldtype, "oldtype");
+    list const places = read(displacements, count, "array_of_displacements");
+    return given(laid_out([&] { return build(blocklength, places, old.layout()); }),
+                 (record(combiner, large).count(count).count(blocklength).*displacements_as)(places).type(old));
+}
+
 layout::array_order order_of(int order)
 {
     if (order != MPI_ORDER_C && order != MPI_ORDER_FORTRAN)
@@ -158,43 +183,29 @@ void type_create_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count strid
 void type_indexed(MPI_Count count, wide_array array_of_blocklengths, wide_array array_of_displacements, MPI_Datatype oldtype,
                   MPI_Datatype* newtype, bool large)
 {
-    check_count(count, "count");
-    datatype& old = get(oldtype, "oldtype");
-    list const lengths = read(array_of_blocklengths, count, "array_of_blocklengths");
-    list const displacements = read(array_of_displacements, count, "array_of_displacements");
-    *newtype = given(laid_out([&] { return layout::indexed(lengths, displacements, old.layout()); }),
-                     record(MPI_COMBINER_INDEXED, large).count(count).counts(lengths).counts(displacements).type(old));
+    *newtype = indexed(layout::indexed, MPI_COMBINER_INDEXED, &record::counts, large, count, array_of_blocklengths, array_of_displacements,
+                       oldtype);
 }
 
 void type_create_hindexed(MPI_Count count, wide_array array_of_blocklengths, wide_array array_of_displacements, MPI_Datatype oldtype,
                           MPI_Datatype* newtype, bool large)
 {
-    check_count(count, "count");
-    datatype& old = get(oldtype, "oldtype");
-    list const lengths = read(array_of_blocklengths, count, "array_of_blocklengths");
-    list const displacements = read(array_of_displacements, count, "array_of_displacements");
-    *newtype = given(laid_out([&] { return layout::hindexed(lengths, displacements, old.layout()); }),
-                     record(MPI_COMBINER_HINDEXED, large).count(count).counts(lengths).addresses(displacements).type(old));
+    *newtype = indexed(layout::hindexed, MPI_COMBINER_HINDEXED, &record::addresses, large, count, array_of_blocklengths,
+                       array_of_displacements, oldtype);
 }
 
 void type_create_indexed_block(MPI_Count count, MPI_Count blocklength, wide_array array_of_displacements, MPI_Datatype oldtype,
                                MPI_Datatype* newtype, bool large)
 {
-    check_count(count, "count");
-    datatype& old = get(oldtype, "oldtype");
-    list const displacements = read(array_of_displacements, count, "array_of_displacements");
-    *newtype = given(laid_out([&] { return layout::indexed_block(blocklength, displacements, old.layout()); }),
-                     record(MPI_COMBINER_INDEXED_BLOCK, large).count(count).count(blocklength).counts(displacements).type(old));
+    *newtype = indexed(layout::indexed_block, MPI_COMBINER_INDEXED_BLOCK, &record::counts, large, count, blocklength, array_of_displacements,
+                       oldtype);
 }
 
 void type_create_hindexed_block(MPI_Count count, MPI_Count blocklength, wide_array array_of_displacements, MPI_Datatype oldtype,
                                 MPI_Datatype* newtype, bool large)
 {
-    check_count(count, "count");
-    datatype& old = get(oldtype, "oldtype");
-    list const displacements = read(array_of_displacements, count, "array_of_displacements");
-    *newtype = given(laid_out([&] { return layout::hindexed_block(blocklength, displacements, old.layout()); }),
-                     record(MPI_COMBINER_HINDEXED_BLOCK, large).count(count).count(blocklength).addresses(displacements).type(old));
+    *newtype = indexed(layout::hindexed_block, MPI_COMBINER_HINDEXED_BLOCK, &record::addresses, large, count, blocklength,
+                       array_of_displacements, oldtype);
 }
 
 void type_create_struct(MPI_Count count, wide_array array_of_blocklengths, wide_array array_of_displacements,

@@ -1,20 +1,8 @@
 /* What the tests of communicators share. */
-#include <mpi.h>
+#include "check.h"
 
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-static int rank, size;
-
-#define CHECK(condition)                                                                                           \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition);                                 \
-            exit(3);                                                                                               \
-        }                                                                                                          \
-    } while (0)
 
 static inline int class_of(int code)
 {

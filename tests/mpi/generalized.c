@@ -1,21 +1,9 @@
 /* Generalized requests. Usage: mpi_generalized SCENARIO; silent and 0 where everything was as it should. */
-#include <mpi.h>
+#include "check.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int rank, size;
-
-#define CHECK(condition)                                                                                           \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition);                                 \
-            exit(3);                                                                                               \
-        }                                                                                                          \
-    } while (0)
 
 struct operation {
     MPI_Request request;

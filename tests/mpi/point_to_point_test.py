@@ -30,6 +30,12 @@ class PointToPoint(JobTest):
                 code, out, err, _ = self.run_job(2, PROGRAM, "backlog", *arguments, env=env)
                 self.assertEqual((code, out, err), (0, "", ""))
 
+    def test_a_sender_may_leave_mpi_alone(self):
+        for arguments in ((), ("multiple",)):
+            with self.subTest(arguments=arguments):
+                code, out, err, _ = self.run_job(2, PROGRAM, "left_alone", *arguments)
+                self.assertEqual((code, out, err), (0, "", ""))
+
     def test_an_error_is_explained(self):
         code, _, err, _ = self.run_job(1, PROGRAM, "too_long")
         self.assertNotEqual(code, 0)

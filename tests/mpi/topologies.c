@@ -1,21 +1,10 @@
 /* Topologies. Usage: mpi_topologies SCENARIO; silent and 0 where everything was as it should. */
-#include <mpi.h>
+#include "check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int rank, size;
 /* Where compilers do not see their values: they warn of arrays at such addresses. */
 int *volatile unweighted = MPI_UNWEIGHTED, *volatile weights_empty = MPI_WEIGHTS_EMPTY;
-
-#define CHECK(condition)                                                                                           \
-    do {                                                                                                           \
-        if (!(condition)) {                                                                                        \
-            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #condition);                                 \
-            exit(3);                                                                                               \
-        }                                                                                                          \
-    } while (0)
 
 static int class_of(int code)
 {
