@@ -16,6 +16,7 @@
 // holding no lock (a token that others only try). A handler may send; it must not wait (usage_error).
 
 #include "base/event_count.hpp"
+#include "engine/thresholds.hpp"
 #include "transport/transport.hpp"
 
 #include <atomic>
@@ -172,6 +173,7 @@ struct setup {
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
+    thresholds::sizes sizes{};
     std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
     bool (*is_dead)(void* context, peer) = nullptr;     ///< asked after `deaths` moved
     void* context = nullptr;

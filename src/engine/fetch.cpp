@@ -51,7 +51,7 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
     auto* from = static_cast<std::byte*>(b.data);
     std::uint64_t left = b.size;
     while (left != 0) {
-        std::size_t const n = std::min<std::uint64_t>(left, thresholds::attach_chunk);
+        std::size_t const n = std::min<std::uint64_t>(left, config.sizes.attach_chunk);
         iovec const local{to, n};
         iovec const there{from, n};
         ssize_t const got = ::process_vm_readv(static_cast<pid_t>(b.extra), &local, 1, &there, 1, 0);
@@ -100,9 +100,9 @@ std::uint64_t piece_room(peer_state const& p)
 {
     return (p.max_eager - sizeof(wire::piece_header)) & ~std::uint64_t{7};
 }
-std::uint64_t window(peer_state const& p)
+std::uint64_t window(peer_state const& p, thresholds::sizes const& sizes)
 {
-    return std::max<std::uint64_t>(thresholds::pull_window, 2 * piece_room(p));
+    return std::max<std::uint64_t>(sizes.pull_window, 2 * piece_room(p));
 }
 
 } // namespace
@@ -142,7 +142,7 @@ void engine::impl::start_pull(message_state& s, std::size_t block, void* destina
         f.size = size;
         f.arrived = 0;
         f.asked = 0;
-        ask_for(f, std::uint64_t{f.generation} << 32 | index, std::min(size, window(p)));
+        ask_for(f, std::uint64_t{f.generation} << 32 | index, std::min(size, window(p, config.sizes)));
     }
     // Died meanwhile: whoever buried it may have looked before the fetch was in the table.
     if ((p.flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
@@ -171,7 +171,7 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
         } else {
             std::memcpy(f->destination + f->arrived, bytes.data(), bytes.size());
             f->arrived += bytes.size();
-            std::uint64_t const half = window(self.peers[source]) / 2;
+            std::uint64_t const half = window(self.peers[source], self.config.sizes) / 2;
             if (f->asked < f->size && f->asked - f->arrived <= half)
                 self.ask_for(*f, header->fetch, std::min(f->size - f->asked, half));
         }

@@ -28,15 +28,16 @@ message_plan::~message_plan()
 
 bool message_plan::inside_the_message(block const& b, peer_state const& p, std::uint64_t size_so_far) const
 {
+    thresholds::sizes const& from = engine_.config.sizes;
     std::uint64_t const total = wire::padded(size_so_far) + b.size;
     if (b.size == 0)
         return true;
-    if (total > p.max_eager || total > thresholds::inline_block)
+    if (total > p.max_eager || total > from.inline_block)
         return false;
     bool const maps = p.maps || to_ == engine_.config.rank;
     if (b.how == lending::give)
-        return !maps || b.size < thresholds::hand_over;
-    if (b.how == lending::lend && maps && b.size >= thresholds::map_lent && heap::contains(b.data))
+        return !maps || b.size < from.hand_over;
+    if (b.how == lending::lend && maps && b.size >= from.map_lent && heap::contains(b.data))
         return false;
     return true;
 }
@@ -161,9 +162,11 @@ void message_plan::choose(peer_state& p, std::size_t head)
             switch (b.how) {
             case lending::give: done = hand_over(to, const_cast<void*>(b.data), b.size, wire::how::given); break;
             case lending::copy: done = stage(to, b); break;
-            case lending::lend:
-                done = map(to, b) || (!b.viewed && attach(to, b)) || stage(to, b) || (b.viewed && attach(to, b));
+            case lending::lend: {
+                bool const copied_out = !b.viewed && b.size >= engine_.config.sizes.attach_lent;
+                done = map(to, b) || (copied_out && attach(to, b)) || stage(to, b) || (!copied_out && attach(to, b));
                 break;
+            }
             }
             // No room in the arena, or an address outside of it: the receiver asks for the bytes piece by piece.
             if (!done)

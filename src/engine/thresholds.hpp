@@ -7,23 +7,35 @@
 
 namespace towline::engine::thresholds {
 
-// How blocks travel.
+/// Sizes that suit one machine and not the next, in bytes: an engine holds its own (setup::sizes).
+/// What is here is what is shipped.
+struct sizes {
+    // How blocks travel.
 
-/// Given heap blocks from this size on change owner where the transport maps; smaller ones are copied into the message.
-/// One byte: "no byte of a moved block is copied, at any size"; a descriptor costs no more than the bytes it replaces.
-inline constexpr std::size_t hand_over = 1;
-/// Lent blocks that lie in an arena are mapped from this size on; below it a copy in the message costs less than the
-/// message that gives them back (about 120 ns, limits.md), and the sender's buffer is free at once.
-inline constexpr std::size_t map_lent = 2048;
-/// Lent, copied and unmapped blocks travel in the message while the whole of it fits the transport's max_eager and this.
-inline constexpr std::size_t inline_block = 16384;
-/// One process_vm_readv moves at most this much, so that a fault in a buffer costs little and a signal is never long delayed.
-inline constexpr std::size_t attach_chunk = std::size_t{1} << 20;
+    /// Given heap blocks from this size on change owner where the transport maps; smaller ones are copied into the message.
+    /// One byte: "no byte of a moved block is copied, at any size"; a descriptor costs no more than the bytes it replaces.
+    std::size_t hand_over = 1;
+    /// Lent blocks that lie in an arena are mapped from this size on; below it a copy in the message costs less than the
+    /// message that gives them back (about 120 ns, limits.md), and the sender's buffer is free at once.
+    std::size_t map_lent = 2048;
+    /// Lent, copied and unmapped blocks travel in the message while the whole of it fits the transport's max_eager and this.
+    std::size_t inline_block = 16384;
+    /// Lent plain memory that is too big for the message is attached from this size on, where the receiver copies it out; below it is
+    /// staged in a heap block. One byte: always attached.
+    std::size_t attach_lent = 1;
+    /// One process_vm_readv moves at most this much, so that a fault in a buffer costs little and a signal is never long delayed.
+    std::size_t attach_chunk = std::size_t{1} << 20;
+
+    // Flow control.
+
+    /// Bytes that a receiver asks for ahead when a block comes in pieces (at least two pieces).
+    std::size_t pull_window = 64 * 1024;
+
+    friend bool operator==(sizes const&, sizes const&) = default;
+};
 
 // Flow control.
 
-/// Bytes that a receiver asks for ahead when a block comes in pieces (at least two pieces).
-inline constexpr std::size_t pull_window = 64 * 1024;
 /// Bytes that wait for one peer before a plain thread makes progress instead of adding to them. Handlers always add.
 inline constexpr std::size_t queue_bound = 64 * 1024;
 /// Messages handled per transport in one poll of a waiting thread.
