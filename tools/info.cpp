@@ -5,6 +5,7 @@
 #include "base/machine.hpp"
 #include "base/settings.hpp"
 #include "binding.hpp"
+#include "engine/tuning.hpp"
 #include "job/file.hpp"
 #include "processes.hpp"
 #include "stats.hpp"
@@ -207,6 +208,40 @@ void towline_itself(report& out)
     }
 }
 
+void thresholds(report& out)
+{
+    out.section("thresholds");
+    namespace tuning = engine::tuning;
+    auto const r = tuning::read();
+    std::string const place = r.path.empty() ? "its file: neither XDG_CONFIG_HOME nor HOME is set" : r.path;
+    switch (r.from) {
+    case tuning::source::none: out.unused("file", "none", "towline tune measures this machine, and writes " + place); break;
+    case tuning::source::off: out.unused("file", "off", "by TOWLINE_TUNING"); break;
+    case tuning::source::broken: out.unused("file", "refused", r.complaints.front()); break;
+    case tuning::source::other:
+        out.unused("file", "another machine",
+                   fmt::format("{} was measured on {} with {}; towline tune measures this one", r.path,
+                               r.measured.processor.empty() ? "a processor it does not name" : r.measured.processor,
+                               plural(r.measured.cores, "core")));
+        break;
+    case tuning::source::file: {
+        auto const kernel = tuning::this_machine().kernel;
+        out.used("file", r.path,
+                 fmt::format("measured {} on {}, {}, kernel {}{}", r.when.empty() ? "at some time" : r.when, r.measured.processor,
+                             plural(r.measured.cores, "core"), r.measured.kernel,
+                             r.measured.kernel == kernel ? "" : fmt::format("; now it is {}: towline tune measures anew", kernel)));
+        for (auto const& line : r.complaints)
+            out.unused("refused", "", line);
+    }
+    }
+    for (std::size_t i = 0; i < tuning::table().size(); ++i) {
+        auto const& t = tuning::table()[i];
+        std::size_t const value = r.sizes.*t.value;
+        bool const given = i < r.given.size() && r.given[i];
+        out.plain(t.name, fmt::format("{} {}", value, value == 1 ? "byte" : "bytes"), fmt::format("{}: {}", given ? "file" : "default", t.meaning));
+    }
+}
+
 std::string text_of(std::vector<fact> const& facts)
 {
     std::size_t name = 0;
@@ -251,6 +286,7 @@ int info(bool json)
     memory(out);
     kernel(out);
     towline_itself(out);
+    thresholds(out);
     fmt::print("{}", json ? json_of(out.facts()) : text_of(out.facts()));
     return 0;
 }

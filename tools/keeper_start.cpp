@@ -5,6 +5,7 @@
 #include "base/machine.hpp"
 #include "base/settings.hpp"
 #include "binding.hpp"
+#include "engine/tuning.hpp"
 #include "processes.hpp"
 #include "towline/error.hpp"
 
@@ -87,6 +88,8 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
     job.keep_going = options.keep_going;
     job.bound = options.bind_to_cores;
     job.cores = base::usable_cores();
+    auto const tuning = engine::tuning::to_words(engine::tuning::read_and_tell());
+    job.tuning = tuning;
     for (std::size_t p = 0; p < options.parts.size(); ++p)
         places_.insert(places_.end(), static_cast<std::size_t>(options.parts[p].ranks), p);
     file_ = job::create_job_file(static_cast<std::uint32_t>(places_.size()), job);

@@ -14,6 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace towline::base {
 
 std::vector<int> allowed_cpus()
@@ -54,6 +58,34 @@ unsigned usable_cores()
     if (auto const quota = cpu_quota())
         cores = std::min(cores, std::ceil(*quota));
     return static_cast<unsigned>(std::max(1.0, cores));
+}
+
+std::string processor_name()
+{
+    std::string name;
+#if defined(__x86_64__)
+    // Not /proc/cpuinfo: there the kernel may first measure every core's clock, which takes milliseconds.
+    constexpr unsigned first = 0x80000002;
+    for (unsigned leaf = first; leaf < first + 3; ++leaf) {
+        std::array<unsigned, 4> words{};
+        if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0)
+            return {};
+        name.append(reinterpret_cast<char const*>(words.data()), sizeof words);
+    }
+    name.resize(std::min(name.find('\0'), name.size()));
+#else
+    if (auto const model = first_line("/sys/firmware/devicetree/base/model"))
+        name = model->substr(0, model->find('\0'));
+    else if (auto const id = first_line("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1"))
+        name = "MIDR " + *id;
+#endif
+    auto const begin = name.find_first_not_of(' ');
+    return begin == name.npos ? std::string() : name.substr(begin, name.find_last_not_of(' ') - begin + 1);
+}
+
+unsigned online_cpus()
+{
+    return static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 std::uint64_t total_memory()

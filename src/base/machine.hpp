@@ -20,6 +20,11 @@ namespace towline::base {
 /// Cores that this process and its children can keep busy: allowed_cpus, not more than the quota (rounded up); at least 1.
 [[nodiscard]] unsigned usable_cores();
 
+/// The processor as its maker calls it ("AMD EPYC 9354 32-Core Processor"); empty where nothing tells.
+[[nodiscard]] std::string processor_name();
+/// Hardware threads that are online, whatever this process may use of them; at least 1.
+[[nodiscard]] unsigned online_cpus();
+
 /// Bytes of memory of the machine, and the cgroup's limit on them where there is one.
 [[nodiscard]] std::uint64_t total_memory();
 [[nodiscard]] std::optional<std::uint64_t> memory_limit();

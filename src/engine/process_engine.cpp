@@ -1,5 +1,6 @@
 #include "engine/process_engine.hpp"
 
+#include "engine/tuning.hpp"
 #include "job/job.hpp"
 
 #include <sys/prctl.h>
@@ -50,6 +51,7 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.background = background;
     s.one_thread = one_thread;
     s.cross_memory_attach = attach_works(job);
+    s.sizes = job.header().tuned != 0 ? tuning::from_words(job.header().tuning) : tuning::read_and_tell();
     s.deaths = &job.header().deaths;
     s.is_dead = &is_dead;
     s.context = &job;

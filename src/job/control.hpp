@@ -84,6 +84,9 @@ struct alignas(4096) control_header {
     alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
     /// Futex word: bumped when a fence may be complete, and when a rank leaves or dies.
     alignas(64) std::atomic<std::uint32_t> fence_generation;
+    // again as the launcher wrote it
+    alignas(64) std::uint64_t tuned;         ///< 1: `tuning` holds for all ranks; 0: nobody has looked for measured sizes
+    std::array<std::uint64_t, 31> tuning;    ///< what the engines choose by, as engine/tuning.hpp writes it
 };
 static_assert(sizeof(control_header) == 4096);
 

@@ -137,6 +137,8 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
     header.cores = options.cores != 0 ? options.cores : base::usable_cores();
     header.keep_going = options.keep_going ? 1 : 0;
     header.bound = options.bound ? 1 : 0;
+    header.tuned = options.tuning.empty() ? 0 : 1;
+    std::copy_n(options.tuning.begin(), std::min(options.tuning.size(), header.tuning.size()), header.tuning.begin());
     bool const barrier = base::setting_switch("TOWLINE_MEMBARRIER", true) && base::register_membarrier();
     header.fences = barrier ? base::fence_side::sleeper_fences : base::fence_side::notifier_fences;
     try {

@@ -17,6 +17,7 @@ struct job_options {
     std::uint32_t cores = 0;          ///< 0: base::usable_cores()
     bool keep_going = false;
     bool bound = false;
+    std::span<std::uint64_t const> tuning{};  ///< for control_header::tuning; empty: nobody has looked
 };
 
 /// Address space for each rank's arena: 64 GiB or four times the memory, whichever is more (a power of two), so that nobody ever runs
