@@ -213,6 +213,7 @@ void thresholds(report& out)
     out.section("thresholds");
     namespace tuning = engine::tuning;
     auto const r = tuning::read();
+    auto const here = tuning::this_machine();
     std::string const place = r.path.empty() ? "its file: neither XDG_CONFIG_HOME nor HOME is set" : r.path;
     switch (r.from) {
     case tuning::source::none: out.unused("file", "none", "towline tune measures this machine, and writes " + place); break;
@@ -220,19 +221,16 @@ void thresholds(report& out)
     case tuning::source::broken: out.unused("file", "refused", r.complaints.front()); break;
     case tuning::source::other:
         out.unused("file", "another machine",
-                   fmt::format("{} was measured on {} with {}; towline tune measures this one", r.path,
+                   fmt::format("{}: measured on {} with {}, not on {} with {}; towline tune measures this one", r.path,
                                r.measured.processor.empty() ? "a processor it does not name" : r.measured.processor,
-                               plural(r.measured.cores, "core")));
+                               plural(r.measured.cores, "core"), here.processor, plural(here.cores, "core")));
         break;
-    case tuning::source::file: {
-        auto const kernel = tuning::this_machine().kernel;
-        out.used("file", r.path,
-                 fmt::format("measured {} on {}, {}, kernel {}{}", r.when.empty() ? "at some time" : r.when, r.measured.processor,
-                             plural(r.measured.cores, "core"), r.measured.kernel,
-                             r.measured.kernel == kernel ? "" : fmt::format("; now it is {}: towline tune measures anew", kernel)));
+    case tuning::source::file:
+        out.used("file", "measured here",
+                 fmt::format("{}, {}{}", r.path, r.when.empty() ? "at some time" : r.when,
+                             r.measured.kernel == here.kernel ? "" : fmt::format(", with kernel {}: towline tune measures anew", r.measured.kernel)));
         for (auto const& line : r.complaints)
             out.unused("refused", "", line);
-    }
     }
     for (std::size_t i = 0; i < tuning::table().size(); ++i) {
         auto const& t = tuning::table()[i];

@@ -7,6 +7,7 @@
 #include "stats.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
+#include "tune.hpp"
 #include "where.hpp"
 
 #include <CLI/CLI.hpp>
@@ -87,6 +88,22 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
     return run;
 }
 
+CLI::App* add_tune(CLI::App& app, tools::tune_options& options)
+{
+    auto* tune = app.add_subcommand("tune", "measures this machine, and writes from which sizes on each way of moving data pays");
+    tune->add_option("--output", options.output,
+                     "where the file goes; without it where it is looked for: TOWLINE_TUNING, else towline/machine.toml in\n"
+                     "$XDG_CONFIG_HOME (~/.config)")
+        ->type_name("FILE");
+    tune->add_flag("--quick", options.quick, "under 8 s instead of 30; fewer turns, so that less is clear");
+    tune->add_flag("--show", options.show, "measures nothing: prints the file that is used");
+    tune->add_flag("--as-rank", options.as_rank)->group("");
+    tune->footer("Two processes, each on a core of its own, send each other blocks by every way in turns. Where the difference is not\n"
+                 "clear, what is shipped stays. Programs that start afterwards use the file, all ranks of a job the same; `towline info`\n"
+                 "explains it.");
+    return tune;
+}
+
 int refuse(std::string_view command, std::string_view text)
 {
     fmt::print(stderr, "towline{}{}: {}\nTry 'towline {}{}--help'.\n", command.empty() ? "" : " ", command, text, command,
@@ -135,13 +152,13 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
 int check_command(std::vector<std::string> const& ours)
 {
     if (ours.empty())
-        return refuse("", "which command? There are run, where and info");
+        return refuse("", "which command? There are run, where, info and tune");
     std::string const& first = ours.front();
-    if (first == "run" || first == "info" || first == "where" || first == "-h" || first == "--help" || first == "--version")
+    if (first == "run" || first == "info" || first == "where" || first == "tune" || first == "-h" || first == "--help" || first == "--version")
         return 0;
     if (first.starts_with('-'))
         return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
-    return refuse("", fmt::format("there is no command '{}'; there are run, where and info", first));
+    return refuse("", fmt::format("there is no command '{}'; there are run, where, info and tune", first));
 }
 
 } // namespace
@@ -163,6 +180,8 @@ int main(int argc, char** argv)
     where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here");
     bool json = false;
     info->add_flag("--json", json, "as JSON");
+    tools::tune_options tuning;
+    auto* tune = add_tune(app, tuning);
     try {
         std::vector<std::string> ours(argv + 1, argv + argc);
         std::vector<std::string> command;
@@ -185,6 +204,8 @@ int main(int argc, char** argv)
             return tools::where(which);
         if (info->parsed())
             return tools::info(json);
+        if (tune->parsed())
+            return tools::tune(tuning);
     } catch (CLI::ParseError const& e) {
         if (e.get_exit_code() == 0)
             return app.exit(e);  // help or version

@@ -189,6 +189,16 @@ void engine::publish_counts() noexcept
     impl_->counts.publish();
 }
 
+thresholds::sizes const& engine::sizes() const noexcept
+{
+    return impl_->config.sizes;
+}
+
+void engine::set_sizes(thresholds::sizes const& sizes) noexcept
+{
+    impl_->config.sizes = sizes;
+}
+
 bool engine::drain(std::chrono::nanoseconds timeout)
 {
     bool const all =

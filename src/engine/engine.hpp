@@ -262,6 +262,11 @@ public:
     /// Brings the counters of setup up to date with everything that this thread did.
     void publish_counts() noexcept;
 
+    /// The sizes by which it chooses, and other ones: for who measures them. Not while another thread is in a call; what is under way
+    /// goes on as it began.
+    [[nodiscard]] thresholds::sizes const& sizes() const noexcept;
+    void set_sizes(thresholds::sizes const&) noexcept;
+
     /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).
     bool drain(std::chrono::nanoseconds timeout);
 

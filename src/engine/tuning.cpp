@@ -29,12 +29,12 @@ constexpr std::size_t never = std::size_t{1} << 40;
 constexpr std::size_t longest_file = 64 << 10;
 
 constexpr threshold all[] = {
-    {"hand_over", &sizes::hand_over, 1, never, "a block that is given away changes owner from this size on; smaller ones are copied into the message"},
+    {"hand_over", &sizes::hand_over, 1, never, "a block that is given away changes owner from this size on; smaller is copied into the message"},
     {"map_lent", &sizes::map_lent, 64, never,
      "lent memory in the shared heap is read where it is from this size on; smaller is copied into the message"},
     {"inline_block", &sizes::inline_block, 64, std::size_t{1} << 24, "other blocks travel inside the message while all of it fits this"},
     {"attach_lent", &sizes::attach_lent, 1, never,
-     "memory outside the shared heap is read from the sender's address space from this size on; smaller is copied twice"},
+     "memory outside the shared heap is read where the sender has it from this size on; smaller is copied twice"},
     {"attach_chunk", &sizes::attach_chunk, 4096, std::size_t{1} << 30, "bytes that one system call reads from another address space"},
     {"pull_window", &sizes::pull_window, 4096, std::size_t{1} << 30, "bytes asked for ahead where a block comes in pieces"},
 };

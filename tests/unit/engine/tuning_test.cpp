@@ -34,7 +34,7 @@ struct folder {
     std::string path;
     folder()
     {
-        char name[] = "/tmp/towline-tuning-XXXXXX";
+        char name[] = "/tmp/machine-toml-XXXXXX";
         path = mkdtemp(name);
         unsetenv("TOWLINE_TUNING");
         setenv("XDG_CONFIG_HOME", path.c_str(), 1);
