@@ -10,7 +10,7 @@ namespace towline::tools {
 namespace {
 
 constexpr double least_difference = 0.03;
-constexpr double turns_that_agree = 0.8;
+constexpr double coin = 1.5;         ///< three standard deviations of the share of heads, times the root of the throws
 constexpr double forgiven = 0.03;    ///< logarithms, all sizes together
 constexpr double contradiction = 0.25;
 
@@ -55,8 +55,9 @@ comparison compare(std::size_t size, std::span<double const> first, std::span<do
         return c;
     c.ratio = median(ratios);
     auto const agree = std::count_if(ratios.begin(), ratios.end(), [&](double r) { return c.ratio < 1 ? r < 1 : r > 1; });
+    auto const turns = static_cast<double>(ratios.size());
     c.clear = std::abs(std::log(c.ratio)) > std::log1p(least_difference) &&
-              static_cast<double>(agree) >= turns_that_agree * static_cast<double>(ratios.size());
+              static_cast<double>(agree) >= std::min(turns, turns / 2 + coin * std::sqrt(turns));
     return c;
 }
 

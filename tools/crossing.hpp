@@ -14,7 +14,7 @@ namespace towline::tools {
 struct comparison {
     std::size_t size = 0;
     double ratio = 1;   ///< median over the turns of the second way's time over the first's
-    bool clear = false; ///< the ratio differs from 1 by more than 3 %, and four of five turns say so
+    bool clear = false; ///< the ratio differs from 1 by more than 3 %, and more turns say so than a coin would
 };
 /// `first[i]` and `second[i]` were measured next to each other.
 [[nodiscard]] comparison compare(std::size_t size, std::span<double const> first, std::span<double const> second);

@@ -199,7 +199,7 @@ struct choice {
     memory where;
     std::size_t bytes;  ///< of the block
     std::vector<std::size_t> values;
-    counter proof;
+    way by;             ///< where the size plays a part
 };
 
 constexpr std::size_t operator""_k(unsigned long long n) { return static_cast<std::size_t>(n) << 10; }
@@ -228,7 +228,9 @@ std::vector<question> const& questions()
 std::vector<choice> const& choices()
 {
     static std::vector<choice> const all{
-        {&sizes::attach_chunk, memory::plain, 4096_k, {64_k, 256_k, 1024_k, 4096_k}, counter::bytes_cma},
+        {&sizes::attach_chunk, memory::plain, 4096_k,
+         {64_k, 256_k, 1024_k, 4096_k},
+         {[](sizes& s) { s.attach_lent = 1; }, counter::bytes_cma}},
     };
     return all;
 }
@@ -331,8 +333,9 @@ private:
     {
         answer a{&about(c.size), {}, {}, "time with this value / with the shipped one"};
         std::size_t const shipped = sizes{}.*c.size;
-        turn const usual{best_, c.bytes, 1, c.where};
-        if (!goes_by(usual, c.proof)) {
+        turn usual{best_, c.bytes, 1, c.where};
+        c.by.force(usual.chosen);
+        if (!goes_by(usual, c.by.proof)) {
             a.decided.why = "not measured: this way does not work here";
             return a;
         }

@@ -42,8 +42,13 @@ TEST(compare, needs_a_difference_and_agreement)
     EXPECT_TRUE(c.clear);
     EXPECT_FALSE(compare(64, one, std::vector<double>(10, 1.02)).clear);
     EXPECT_FALSE(compare(64, one, std::vector<double>(10, 0.98)).clear);
-    EXPECT_TRUE(compare(64, one, {{1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.5, 0.5}}).clear);
-    EXPECT_FALSE(compare(64, one, {{1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.5, 0.5, 0.5}}).clear);
+    EXPECT_FALSE(compare(64, one, {{1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0.5, 0.5}}).clear);  // a coin does that
+    std::vector<double> const many(100, 1.0);
+    std::vector<double> mixed(70, 1.5);
+    mixed.resize(100, 0.5);
+    EXPECT_TRUE(compare(64, many, mixed).clear);
+    std::fill_n(mixed.begin() + 60, 10, 0.5);
+    EXPECT_FALSE(compare(64, many, mixed).clear);
     EXPECT_FALSE(compare(64, {}, {}).clear);
     EXPECT_FALSE(compare(64, std::vector<double>{0}, std::vector<double>{1}).clear);
 }
