@@ -32,10 +32,10 @@ def measure(options: argparse.Namespace) -> int:
     if load > 0.5:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
     plan = Plan.of(options.quick)
-    plan.only = options.only
+    plan.only, plan.sizes = options.only, options.sizes
     plan.sweeps = options.sweeps or plan.sweeps
     everyone = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
-    if not options.only:  # what is measured in part replaces its part alone
+    if not plan.part():
         for old in options.out.glob("mpi_*.jsonl"):
             old.unlink()
     house = House(places, cpus, everyone, plan, options.out, progress)
@@ -46,12 +46,18 @@ def measure(options: argparse.Namespace) -> int:
     return 1 if house.failures else 0
 
 
+def sizes(text: str) -> frozenset[int]:
+    return frozenset(int(word.rstrip("KM")) * {"K": 1 << 10, "M": 1 << 20}.get(word[-1:], 1) for word in text.upper().split(",") if word)
+
+
 def main() -> int:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
     p.add_argument("--only", default="",
-                   help="regular expression: only cases whose 'name size mode cache' it matches, or 'start', 'crowd', 'gentle'")
+                   help="regular expressions with commas between: only cases whose 'name size mode cache' one of them matches, or 'start', "
+                        "'crowd', 'gentle'")
+    p.add_argument("--sizes", type=sizes, default=frozenset(), help="only these sizes, with commas between: 8,64K,1M")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (6 of 4 rounds, with --quick 3 of 2)")
     p.add_argument("--offline", action="store_true", help="installs nothing")

@@ -1,6 +1,6 @@
 // The program that is measured on every MPI library: one source, and for those of the standard ABI one binary.
 //
-//     bench CONDUCTOR [--threads multiple] [--allocate]     two ranks take turns, as turn.h says
+//     bench CONDUCTOR [--threads multiple] [--allocate]     ranks take turns, as turn.h says: two, or any number in collective operations
 //     bench --alone CASE SIZE MODE CACHE BATCH BATCHES      one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
 //     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
@@ -11,8 +11,8 @@
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
 //   posted0, posted256
 //              latency behind so many posted receives that do not match
-//   barrier, bcast, reduce, allreduce, allgather, alltoall
-//              back to back from one root; a batch ends when both ranks are done. size: a block, what a rank sends to another
+//   barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather, reduce_scatter, scan
+//              back to back from one root; a batch ends when all ranks are done. size: a block, what a rank sends to another
 //   type_NAME  latency with a derived datatype at both ends; size: bytes of data
 #include "turn.h"
 
@@ -20,31 +20,31 @@
 
 enum { plain_tag = 1, back_tag = 2, posted_tag = 1000, posted_most = 256 };
 
-static inline void give(struct work *w, int rewritten)
+static inline __attribute__((always_inline)) void give(struct work *w, enum mode mode)
 {
     char *at = slot_of(w, &w->send);
-    if (rewritten)
-        fill(at, w->size, seed(w->rank, w->given++));
+    prepare(at, w->size, w->rank, w->given++, mode);
     MPI_Send(at, (int)w->size, MPI_BYTE, 1 - w->rank, plain_tag, MPI_COMM_WORLD);
 }
 
-static inline void take(struct work *w, int rewritten)
+static inline __attribute__((always_inline)) void take(struct work *w, enum mode mode)
 {
     char *at = slot_of(w, &w->receive);
     MPI_Recv(at, (int)w->size, MPI_BYTE, 1 - w->rank, plain_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (rewritten)
-        w->wrong |= differs(at, w->size, seed(1 - w->rank, w->taken++));
+    uint64_t k = w->taken++;
+    if (mode == rewritten)
+        w->wrong |= differs(at, w->size, seed(1 - w->rank, k));
 }
 
-static inline __attribute__((always_inline)) void round_trips(struct work *w, long times, int rewritten, int cold)
+static inline __attribute__((always_inline)) void round_trips(struct work *w, long times, enum mode mode, int cold)
 {
     for (long i = 0; i < times; ++i) {
         if (w->rank == 0) {
-            give(w, rewritten);
-            take(w, rewritten);
+            give(w, mode);
+            take(w, mode);
         } else {
-            take(w, rewritten);
-            give(w, rewritten);
+            take(w, mode);
+            give(w, mode);
         }
         if (cold)
             next_slot(w);
@@ -53,18 +53,20 @@ static inline __attribute__((always_inline)) void round_trips(struct work *w, lo
 
 static void latency(struct work *w, long times)
 {
-    if (w->rewritten)
-        round_trips(w, times, 1, w->cold);
+    if (w->mode == rewritten)
+        round_trips(w, times, rewritten, w->cold);
+    else if (w->mode == dirtied)
+        round_trips(w, times, dirtied, w->cold);
     else if (w->cold)
-        round_trips(w, times, 0, 1);
+        round_trips(w, times, untouched, 1);
     else
-        round_trips(w, times, 0, 0);
+        round_trips(w, times, untouched, 0);
 }
 
 static void check_latency(struct work *w, long times)
 {
     memset(slot_of(w, &w->receive), 0xa5, w->size);
-    round_trips(w, times, 1, 0);
+    round_trips(w, times, rewritten, 0);
 }
 
 static void word_back(struct work *w, int from)
@@ -76,7 +78,7 @@ static void word_back(struct work *w, int from)
 }
 
 // The messages of a window lie beside each other; a slot is a whole window.
-static void windows(struct work *w, long times, int rewritten)
+static void windows(struct work *w, long times, enum mode mode)
 {
     MPI_Request requests[window_most];
     size_t each = (w->size + line_size - 1) / line_size * line_size;
@@ -85,22 +87,23 @@ static void windows(struct work *w, long times, int rewritten)
         for (int m = 0; m < w->window; ++m) {
             char *message = at + each * (size_t)m;
             if (w->rank == 0) {
-                if (rewritten)
-                    fill(message, w->size, seed(0, w->given++));
+                prepare(message, w->size, 0, w->given++, mode);
                 MPI_Isend(message, (int)w->size, MPI_BYTE, 1, plain_tag, MPI_COMM_WORLD, &requests[m]);
             } else
                 MPI_Irecv(message, (int)w->size, MPI_BYTE, 0, plain_tag, MPI_COMM_WORLD, &requests[m]);
         }
         MPI_Waitall(w->window, requests, MPI_STATUSES_IGNORE);
-        if (rewritten && w->rank == 1)
-            for (int m = 0; m < w->window; ++m)
-                w->wrong |= differs(at + each * (size_t)m, w->size, seed(0, w->taken++));
+        for (int m = 0; w->rank == 1 && m < w->window; ++m) {
+            uint64_t k = w->taken++;
+            if (mode == rewritten)
+                w->wrong |= differs(at + each * (size_t)m, w->size, seed(0, k));
+        }
         word_back(w, 1);
     }
 }
 
-static void stream(struct work *w, long times) { windows(w, times, w->rewritten); }
-static void check_stream(struct work *w, long times) { windows(w, times, 1); }
+static void stream(struct work *w, long times) { windows(w, times, w->mode); }
+static void check_stream(struct work *w, long times) { windows(w, times, rewritten); }
 
 // Receives that stand in the queue while latency is measured.
 static MPI_Request posted[posted_most];
@@ -132,22 +135,33 @@ static void satisfy(int count)
 struct measured {
     const char *name;
     operation *run, *check;
-    double share;   // operations of which a sample is one, in each that is run
-    size_t blocks;  // blocks of `size` bytes in a buffer
+    double share;  // operations of which a sample is one, in each that is run
+    int blocks;    // the buffers hold a block of `size` bytes for each rank
+    int pair;      // two ranks only
+    int numbers;   // data are doubles
 };
 
 static const struct measured measured[] = {
-    {"latency", latency, check_latency, 2, 1},       {"posted0", latency, check_latency, 2, 1},
-    {"posted256", latency, check_latency, 2, 1},     {"barrier", barrier, barrier, 1, 1},
-    {"bcast", bcast, check_bcast, 1, 1},             {"reduce", reduce, check_reduce, 1, 1},
-    {"allreduce", allreduce, check_allreduce, 1, 1}, {"allgather", allgather, check_allgather, 1, 2},
-    {"alltoall", alltoall, check_alltoall, 1, 2},
+    {"latency", latency, check_latency, 2, 0, 1, 0},
+    {"posted0", latency, check_latency, 2, 0, 1, 0},
+    {"posted256", latency, check_latency, 2, 0, 1, 0},
+    {"barrier", barrier, barrier, 1, 0, 0, 0},
+    {"bcast", bcast, check_bcast, 1, 0, 0, 0},
+    {"reduce", reduce, check_reduce, 1, 0, 0, 1},
+    {"allreduce", allreduce, check_allreduce, 1, 0, 0, 1},
+    {"allgather", allgather, check_allgather, 1, 1, 0, 0},
+    {"alltoall", alltoall, check_alltoall, 1, 1, 0, 0},
+    {"scatter", scatter, check_scatter, 1, 1, 0, 0},
+    {"gather", gather, check_gather, 1, 1, 0, 0},
+    {"reduce_scatter", reduce_scatter, check_reduce_scatter, 1, 1, 0, 1},
+    {"scan", scan, check_scan, 1, 0, 0, 1},
 };
 
 // Takes the turn that stands in `w`.
 static void answer(struct conductor c, struct work *w)
 {
-    if (strncmp(w->name, "type_", 5) == 0) {
+    int pair = w->ranks == 2;
+    if (pair && strncmp(w->name, "type_", 5) == 0) {
         struct shape shape;
         if (!make_shape(&shape, w->name + 5, w->size) || !lay_slots(w, shape.extent)) {
             refuse(c, "no such datatype, or it is too big");
@@ -158,10 +172,8 @@ static void answer(struct conductor c, struct work *w)
         MPI_Type_free(&shape.type);
         return;
     }
-    if (strcmp(w->name, "stream") == 0) {
-        size_t each = (w->size + line_size - 1) / line_size * line_size, most = w->send.bytes / 2;
-        while (w->window > 4 && each * (size_t)w->window > most)
-            w->window /= 2;
+    if (pair && strcmp(w->name, "stream") == 0) {
+        size_t each = (w->size + line_size - 1) / line_size * line_size;
         if (!lay_slots(w, each * (size_t)w->window)) {
             refuse(c, "the window is too big");
             return;
@@ -171,12 +183,14 @@ static void answer(struct conductor c, struct work *w)
     }
     for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i) {
         const struct measured *m = &measured[i];
-        if (strcmp(w->name, m->name) != 0)
+        if (strcmp(w->name, m->name) != 0 || (m->pair && !pair))
             continue;
-        if (!lay_slots(w, w->size * m->blocks)) {
+        if (!lay_slots(w, w->size * (m->blocks ? (size_t)w->ranks : 1))) {
             refuse(c, "the message is too big");
             return;
         }
+        if (m->numbers)
+            fill_numbers(slot_of(w, &w->send), w->stride, small_seed(w->rank, 0));
         int waiting = strcmp(w->name, "posted256") == 0 ? posted_most : 0;
         post(waiting);
         take_turn(c, w, m->run, m->check, m->share);
@@ -218,8 +232,8 @@ static void close_link(struct conductor c)
 
 int main(int argc, char **argv)
 {
-    int multiple = 0, allocate = 0, provided, ranks;
-    const size_t megabyte = (size_t)1 << 20, most = 80 * megabyte, alone_most = 32 * megabyte;
+    int multiple = 0, allocate = 0, provided;
+    const size_t megabyte = (size_t)1 << 20, alone_most = 64 * megabyte;
     for (int i = 2; i < argc; ++i) {
         multiple |= strcmp(argv[i], "multiple") == 0;
         allocate |= strcmp(argv[i], "--allocate") == 0;
@@ -230,20 +244,21 @@ int main(int argc, char **argv)
         give_up(argc < 2 ? "the conductor's socket is needed; it stands at the head of bench/mpi/bench.c" : "no MPI_THREAD_MULTIPLE here");
     struct work w = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
+    const size_t most = (w.ranks == 2 ? 80 : 16) * megabyte;  // many ranks measure no cold caches
     double milliseconds = argc > 2 ? atof(argv[2]) : 500;
     int crowded = strcmp(argv[1], "--crowd") == 0, stencils = strcmp(argv[1], "--stencil") == 0, waits = strcmp(argv[1], "--wait") == 0;
     if (crowded || stencils || waits) {
         if (crowded)
-            crowd(w.rank, ranks, milliseconds);
+            crowd(w.rank, w.ranks, milliseconds);
         else if (stencils)
-            stencil(w.rank, ranks, milliseconds);
+            stencil(w.rank, w.ranks, milliseconds);
         else
             wait_long(w.rank);
         MPI_Finalize();
         return 0;
     }
-    if (ranks != 2)
+    if (w.ranks < 2)
         give_up("two ranks are needed");
     if (strcmp(argv[1], "--alone") == 0) {
         char turn[256] = "turn";

@@ -1,4 +1,4 @@
-"""What is measured: figures of two ranks, in groups that share a file of results."""
+"""What is measured, in groups that share a file of results."""
 from __future__ import annotations
 
 import dataclasses
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 KIB, MIB = 1 << 10, 1 << 20
 INLINE_MOST = 48      # bytes that travel beside their flag, by hand
-COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall")
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "scatter", "gather", "reduce_scatter", "scan")
+IN_PARTS = ("bcast", "reduce", "allreduce")  # by hand also so that each rank does half for both
 DATATYPES = ("contiguous", "vec8", "vec64", "vec512", "struct", "face")
-GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads")
+CROWD = 4             # ranks on two processors
+GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads", "crowded", "hop", "allocator")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,42 +39,75 @@ class Case:
 
     def limits(self) -> list[tuple[str, Variant]]:
         """Subject, and what limits.c is told, of the limits by hand that belong to it."""
-        found = []
-        if self.name in ("latency", "posted", "threads") and self.size <= INLINE_MOST and self.cache == "warm":
+        found, big = [], self.size > INLINE_MOST
+        if self.name in ("latency", "posted", "threads") and not big and self.cache == "warm" or self.name == "barrier":
             found.append(("raw", Variant("", "raw")))
-        if self.name in ("latency", "stream", *COLLECTIVES):
-            found.append(("by_hand", Variant("one_copy" if self.name == "latency" else "", self.name)))
-        if self.name == "latency" and self.size > INLINE_MOST:
-            found.append(("by_hand", Variant("two_copies", "pipe")))
-        if self.size > INLINE_MOST and self.group in ("latency", "stream", "collectives", "datatypes"):
+        if self.name == "latency":
+            ways = {"one_copy": "pull", "both": "both", "two_copies": "pipe"} if big else {"one_copy": "pull"}
+            if big and self.mode == "rewritten":  # else nobody reads what was pushed, and no line crosses
+                ways["push"] = "push"
+            found += [("by_hand", Variant(name, turn)) for name, turn in ways.items()]
+        if self.name == "stream":
+            found += [("by_hand", Variant("one_copy", "stream"))] + ([("by_hand", Variant("both", "stream_both"))] if big else [])
+        if self.name in COLLECTIVES:
+            found.append(("by_hand", Variant("whole" if self.name in IN_PARTS and big else "", self.name)))
+            if self.name in IN_PARTS and big:
+                found.append(("by_hand", Variant("parts", self.name + "_parts")))
+        if self.name == "hop":
+            found += [("by_hand", Variant(way, "hop_" + way)) for way in ("yield", "futex")]
+        if big and self.group in ("latency", "stream", "datatypes"):
             found.append(("memcpy", Variant("", "memcpy")))
         return found
 
+    def seconds(self) -> float:
+        """What the shortest turn takes at least, about: two batches of one operation, and what warms up and checks."""
+        window = {"stream": min(64, max(4, 16 * MIB // max(self.size, 1)))}.get(self.name, 2)
+        return 4 * window * self.size / 4e9 * (4 if self.group == "crowded" else 1)
+
 
 def cases(quick: bool) -> Iterator[Case]:
-    """Every figure of two ranks, in the order of measuring."""
-    small = [8, 64, KIB, 4 * KIB, 8 * KIB]
-    more = [256, 2 * KIB, 16 * KIB, 256 * KIB, 4 * MIB]
-    sizes = sorted([0, *small, 64 * KIB, MIB] + ([] if quick else more))
-    cold = [8, 8 * KIB, MIB] if quick else sizes[1:]
-    for size in sizes:
-        yield Case("latency", "latency", size)
-        if size:
-            yield Case("latency", "latency", size, "rewritten")
-    for size in cold:
-        for mode in ("untouched", "rewritten"):
-            if not quick or mode == "rewritten":
-                yield Case("latency", "latency", size, mode, "cold")
-    for size in [8, KIB, 64 * KIB] if quick else [8, 64, KIB, 4 * KIB, 8 * KIB, 64 * KIB, MIB, 4 * MIB]:
-        for mode in ("untouched",) if quick else ("untouched", "rewritten"):
-            yield Case("stream", "stream", size, mode)
+    """Every figure, in the order of measuring."""
+    yield from messages(quick)
+    for size in [8, KIB, 64 * KIB, MIB] if quick else [8, 64, KIB, 4 * KIB, 8 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB]:
+        yield Case("stream", "stream", size)
+    for size in [] if quick else [8, 4 * KIB, 64 * KIB, MIB]:
+        yield Case("stream", "stream", size, "rewritten")
     yield Case("posted", "posted", 8, several=(Variant("0", "posted0"), Variant("256", "posted256")))
-    yield Case("collectives", "barrier", 0)
-    for name in COLLECTIVES[1:]:
-        for size in [8, 64 * KIB] if quick else [8, 4 * KIB, 64 * KIB, MIB]:
-            for mode in ("untouched",) if quick else ("untouched", "rewritten"):
-                yield Case("collectives", name, size, mode)
+    yield from collectives(quick)
     for name in DATATYPES[:-1] if quick else DATATYPES:
         for size in [64 * KIB] if quick else [4 * KIB, 64 * KIB] + ([MIB] if name != "face" else []):  # a face lies in 128 times its size
             yield Case("datatypes", "type_" + name, size)
     yield Case("threads", "threads", 8, several=(Variant("single", "latency"), Variant("multiple", "latency", True)))
+    yield Case("hop", "hop", 8, several=(Variant("", "latency"),))
+    yield Case("allocator", "churn", 0)
+
+
+def messages(quick: bool) -> Iterator[Case]:
+    most = 16 * MIB
+    everything = [8, 64, 256, KIB, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, most]
+    big = [size for size in everything if size >= 4 * KIB]
+    for size in [0, 8, 64, KIB, 4 * KIB, 8 * KIB, 64 * KIB, MIB] if quick else [0, *everything]:
+        yield Case("latency", "latency", size)
+    for size in [8, KIB, 8 * KIB, 64 * KIB] if quick else everything:
+        yield Case("latency", "latency", size, "rewritten")
+    for size in [4 * KIB, 64 * KIB, MIB] if quick else big:
+        yield Case("latency", "latency", size, "dirtied")
+    for size in [64 * KIB, MIB] if quick else [8, 64, KIB, *big]:
+        yield Case("latency", "latency", size, cache="cold")
+    for size in [] if quick else [8, 8 * KIB, 64 * KIB, MIB]:
+        yield Case("latency", "latency", size, "rewritten", "cold")
+
+
+def collectives(quick: bool) -> Iterator[Case]:
+    """Of two ranks, each on its processor, and of more than there are processors."""
+    for group, after in ("collectives", ""), ("crowded", str(CROWD)):
+        two = group == "collectives"
+        for name in COLLECTIVES if two or not quick else ("barrier", "allreduce", "bcast"):
+            sizes = [0] if name == "barrier" else [8, 64 * KIB] if quick and two else [8] if quick else [8, 4 * KIB, 64 * KIB, MIB]
+            if two and not quick and name in IN_PARTS:
+                sizes.append(4 * MIB)
+            for size in sizes:
+                yield Case(group, name + after, size, several=() if two else (Variant("", name),))
+            if two and not quick and name in ("bcast", "reduce", "allreduce", "allgather", "alltoall"):
+                for size in 64 * KIB, MIB:
+                    yield Case(group, name, size, "rewritten")

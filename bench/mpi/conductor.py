@@ -1,4 +1,4 @@
-"""Programs of two ranks that wait for their turn (turn.h says in which words), and the turns."""
+"""Programs of some ranks, mostly two, that wait for their turn (turn.h says in which words), and the turns."""
 from __future__ import annotations
 
 import contextlib
@@ -27,20 +27,20 @@ class Wrong(Exception):
 
 
 class Pair:
-    """A started program of two ranks. Its processes sleep until they get a turn."""
+    """A started program of two ranks, or of another number. Its processes sleep until they get a turn."""
 
     def __init__(self, name: str, command: list[str], environment: dict[str, str], patience: float = 60,
-                 options: tuple[str, ...] = ()) -> None:
-        """Starts `command` with the path of a socket and `options` behind it, and waits for both ranks."""
+                 options: tuple[str, ...] = (), ranks: int = 2) -> None:
+        """Starts `command` with the path of a socket and `options` behind it, and waits for all ranks."""
         self.name, self.patience, self.words = name, patience, ""
-        self.cpus: list[str] = ["", ""]
+        self.cpus: list[str] = [""] * ranks
         self.ranks: list[socket.socket] = []
         self.lines: list[TextIO] = []
         self.log = tempfile.TemporaryFile("w+")
         with tempfile.TemporaryDirectory(prefix="towline-bench-") as folder, socket.socket(socket.AF_UNIX) as server:
             path = os.path.join(folder, "conductor")
             server.bind(path)
-            server.listen(2)
+            server.listen(ranks)
             self.process = subprocess.Popen([*command, path, *options], env=environment, stdin=subprocess.DEVNULL, stdout=self.log,
                                             stderr=self.log, start_new_session=True)
             try:
@@ -53,7 +53,7 @@ class Pair:
         server.settimeout(0.1)
         end = time.monotonic() + self.patience
         met: dict[int, tuple[socket.socket, TextIO]] = {}
-        while len(met) < 2:
+        while len(met) < len(self.cpus):
             try:
                 connection = server.accept()[0]
             except TimeoutError:
@@ -65,13 +65,13 @@ class Pair:
             connection.settimeout(self.patience)
             lines = connection.makefile("r")
             word, rank, cpus, words = (lines.readline().rstrip("\n").split(" ", 3) + [""] * 4)[:4]
-            if word != "rank" or rank not in ("0", "1") or int(rank) in met:
+            if word != "rank" or not rank.isdecimal() or int(rank) >= len(self.cpus) or int(rank) in met:
                 raise Broken(f"{self.name} began with what is not understood: {word} {rank}")
             met[int(rank)] = (connection, lines)
             self.cpus[int(rank)] = cpus
             if rank == "0":
                 self.words = " ".join(words.split())
-        for rank_number in (0, 1):
+        for rank_number in range(len(self.cpus)):
             self.ranks.append(met[rank_number][0])
             self.lines.append(met[rank_number][1])
 
@@ -82,8 +82,10 @@ class Pair:
         lines = [line for line in self.log.read().splitlines() if line.strip()]
         return f": {lines[-1]}" if lines else ""
 
-    def bound_to(self, cpus: tuple[int, int]) -> bool:
-        """Whether the ranks may run on these processors alone, one each."""
+    def bound_to(self, cpus: tuple[int, ...]) -> bool:
+        """Whether the ranks may run on these processors alone, one each; on all of them, where they are fewer than the ranks."""
+        if len(cpus) < len(self.cpus):
+            return all(told == ",".join(str(cpu) for cpu in cpus) for told in self.cpus)
         return sorted(self.cpus) == sorted(str(cpu) for cpu in cpus)
 
     def turn(self, name: str, case: Case, batch: int, batches: int) -> list[float]:
@@ -105,11 +107,11 @@ class Pair:
             if answer.startswith("failed "):
                 raise Wrong(f"{self.name}: {answer[7:]}")
         word, _, samples = answers[0].partition(" ")
-        if word != "samples" or answers[1] != "done":
+        if word != "samples" or any(answer != "done" for answer in answers[1:]):
             raise Broken(f"{self.name} answered what is not understood: {answers}")
         return [float(s) for s in samples.split()]
 
-    def calibrate(self, name: str, case: Case, budget: float, most: int) -> tuple[int, int]:
+    def calibrate(self, name: str, case: Case, budget: float, most: int, shortest: float = SHORTEST_BATCH) -> tuple[int, int]:
         """(operations of a batch, batches) of a turn of `budget` seconds and `most` samples."""
         operations, took = 1, 0.0
         while True:
@@ -124,7 +126,7 @@ class Pair:
             operations *= 4
         each = took / (1 + operations * 9 / 8)
         # A batch is as short as the clock allows, and longer where so many would be more samples than wanted.
-        batch = max(1, round(max(SHORTEST_BATCH, budget / most) / each))
+        batch = max(1, round(max(shortest, budget / most) / each))
         return batch, max(2, min(most, LATEST, round(budget / (batch * each))))
 
     def leave(self) -> str | None:

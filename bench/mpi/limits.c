@@ -2,267 +2,101 @@
 // knows tags, no header, no check. Usage: limits CONDUCTOR CPU0 CPU1. Takes the turns of bench.c (turn.h) in these cases:
 //   raw        a line there and back, the payload beside its flag; one way, up to 48 bytes
 //   memcpy     one copy from a buffer to another, on one processor
-//   latency    the sender raises a flag, the receiver copies out of the sender's buffer; one way
+//   pull, push, both
+//              the receiver copies out of the sender's buffer, the sender into the receiver's, or each takes parts from a shared counter
 //   pipe       the sender copies into pieces that both map, the receiver out of them, both at the same time; one way
-//   stream     lines of a window one after another, up to 48 bytes; above that a flag each and the copy
-//   barrier, bcast, reduce, allreduce, allgather, alltoall
-//              each rank reads what it needs out of the other's buffer; up to 48 bytes beside the flag
-#include "turn.h"
+//   stream, stream_both
+//              lines of a window one after another, up to 48 bytes; above that a flag each, and who copies as above
+//   barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather, reduce_scatter, scan
+//              back to back: slots beside flags up to 48 bytes, above that read and written in place
+//   bcast_parts, reduce_parts, allreduce_parts
+//              each rank does half of it, into every place where it is wanted
+//   hop_yield, hop_futex
+//              a line there and back where both run on one processor (CPU0 is CPU1), which who waits gives away
+#include "limits_collectives.h"
+#include "limits_hop.h"
+#include "limits_messages.h"
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { inline_most = 48, pieces = 2, piece_most = 2048 };
+// Modes are constants where they are measured.
+#define IN_MODE(w, call)                                                                                                                   \
+    do {                                                                                                                                   \
+        if ((w)->mode == untouched)                                                                                                        \
+            call(untouched);                                                                                                               \
+        else if ((w)->mode == dirtied)                                                                                                     \
+            call(dirtied);                                                                                                                 \
+        else                                                                                                                               \
+            call(rewritten);                                                                                                               \
+    } while (0)
 
-struct line {
-    _Alignas(line_size) atomic_ulong flag;
-    char payload[inline_most];
-};
+#define RAW(mode) raw_trips(w, times, mode)
+#define PULL(mode) trips(w, times, mode, pull)
+#define PUSH(mode) trips(w, times, mode, push)
+#define BOTH(mode) trips(w, times, mode, both)
+#define PIPE(mode) pipe_trips(w, times, mode)
+#define COPY(mode) local_copies(w, times, mode)
+#define STREAM(mode) windows(w, times, mode, pull)
+#define STREAM_BOTH(mode) windows(w, times, mode, both)
 
-struct side {
-    struct line window[window_most], now[2];  // a message each; small exchanges use `now` by turns
-    struct line ready, done, consumed;
-    struct line full[pieces];
-    _Alignas(page_size) char piece[pieces][piece_most];
-};
+static void raw(struct work *w, long times) { IN_MODE(w, RAW); }
+static void pulled(struct work *w, long times) { IN_MODE(w, PULL); }
+static void pushed(struct work *w, long times) { IN_MODE(w, PUSH); }
+static void by_both(struct work *w, long times) { IN_MODE(w, BOTH); }
+static void piped(struct work *w, long times) { IN_MODE(w, PIPE); }
+static void copied(struct work *w, long times) { IN_MODE(w, COPY); }
+static void stream(struct work *w, long times) { IN_MODE(w, STREAM); }
+static void stream_both(struct work *w, long times) { IN_MODE(w, STREAM_BOTH); }
+static void hop_yield(struct work *w, long times) { hops(w, times, 0); }
+static void hop_futex(struct work *w, long times) { hops(w, times, 1); }
 
-static struct side *sides;
-static struct area published[2];  // the send buffers, which both processes map
-static unsigned long count;       // operations that raised flags so far, the same number in both processes
-
-static inline void await(atomic_ulong *flag, unsigned long value)
-{
-    while (atomic_load_explicit(flag, memory_order_acquire) != value)
-        __builtin_ia32_pause();
-}
-
-static inline void raise_flag(atomic_ulong *flag, unsigned long value) { atomic_store_explicit(flag, value, memory_order_release); }
-
-static inline void put(struct line *line, const void *from, size_t bytes, unsigned long value)
-{
-    memcpy(line->payload, from, bytes);
-    raise_flag(&line->flag, value);
-}
-
-static inline char *theirs(struct work *w) { return published[1 - w->rank].base + w->slot * w->stride; }
-static inline char *mine(struct work *w) { return slot_of(w, &w->send); }
-static inline char *into(struct work *w) { return slot_of(w, &w->receive); }
-
-static void raw_trips(struct work *w, long times, int rewritten)
-{
-    for (long i = 0; i < times; ++i, ++count)
-        for (int half = 0; half < 2; ++half)
-            if (half == w->rank) {
-                if (rewritten)
-                    fill(mine(w), w->size, seed(w->rank, w->given++));
-                put(&sides[w->rank].now[0], mine(w), w->size, count + 1);
-            } else {
-                struct line *line = &sides[1 - w->rank].now[0];
-                await(&line->flag, count + 1);
-                memcpy(into(w), line->payload, w->size);
-                if (rewritten)
-                    w->wrong |= differs(into(w), w->size, seed(1 - w->rank, w->taken++));
-            }
-}
-
-static void copy_trips(struct work *w, long times, int rewritten)
-{
-    for (long i = 0; i < times; ++i, ++count) {
-        for (int half = 0; half < 2; ++half)
-            if (half == w->rank) {
-                if (rewritten)
-                    fill(mine(w), w->size, seed(w->rank, w->given++));
-                raise_flag(&sides[w->rank].ready.flag, count + 1);
-            } else {
-                await(&sides[1 - w->rank].ready.flag, count + 1);
-                memcpy(into(w), theirs(w), w->size);
-                if (rewritten)
-                    w->wrong |= differs(into(w), w->size, seed(1 - w->rank, w->taken++));
-            }
-        if (w->cold)
-            next_slot(w);
-    }
-}
-
-// The receiver copies a piece while the sender copies the next. There are two, used again and again: few lines, which stay in the first
-// cache.
-static void pipe_trips(struct work *w, long times, int rewritten)
-{
-    static unsigned long filled, emptied;
-    struct side *own = &sides[w->rank], *other = &sides[1 - w->rank];
-    size_t most = w->size < 1024 ? 512 : w->size / 2 > piece_most ? piece_most : w->size / 2;
-    for (long i = 0; i < times; ++i) {
-        for (int half = 0; half < 2; ++half) {
-            if (half == w->rank && rewritten)
-                fill(mine(w), w->size, seed(w->rank, w->given++));
-            for (size_t at = 0; at < w->size; at += most) {
-                size_t bytes = w->size - at < most ? w->size - at : most;
-                if (half == w->rank) {
-                    while (filled - atomic_load_explicit(&other->consumed.flag, memory_order_acquire) >= pieces)
-                        __builtin_ia32_pause();
-                    memcpy(own->piece[filled % pieces], mine(w) + at, bytes);
-                    raise_flag(&own->full[filled % pieces].flag, filled + 1);
-                    ++filled;
-                } else {
-                    await(&other->full[emptied % pieces].flag, emptied + 1);
-                    memcpy(into(w) + at, other->piece[emptied % pieces], bytes);
-                    raise_flag(&own->consumed.flag, ++emptied);
-                }
-            }
-            if (half != w->rank && rewritten)
-                w->wrong |= differs(into(w), w->size, seed(1 - w->rank, w->taken++));
-        }
-        if (w->cold)
-            next_slot(w);
-    }
-}
-
-static void local_copies(struct work *w, long times, int rewritten)
-{
-    for (long i = 0; w->rank == 0 && i < times; ++i) {
-        if (rewritten)
-            fill(mine(w), w->size, seed(0, w->given++));
-        memcpy(into(w), mine(w), w->size);
-        __asm__ volatile("" : : : "memory");
-        if (rewritten)
-            w->wrong |= differs(into(w), w->size, seed(0, w->taken++));
-        if (w->cold)
-            next_slot(w);
-    }
-}
-
-// From rank `from` to the other, windows of messages that are acknowledged together; with `add` the receiver adds to what it has itself.
-static void one_way(struct work *w, long times, int rewritten, int from, int window, int add)
-{
-    size_t each = w->window > 1 && !add ? (w->size + line_size - 1) / line_size * line_size : 0;
-    struct line *lines = sides[from].window;
-    for (long i = 0; i < times; ++i) {
-        int in = (int)(i % window);
-        uint64_t k = w->given++;
-        char *own = mine(w) + each * (size_t)in, *to = into(w) + each * (size_t)in;
-        if (rewritten && add)
-            fill_numbers(own, w->size, small_seed(w->rank, k));
-        if (w->rank == from) {
-            if (rewritten && !add)
-                fill(own, w->size, seed(from, k));
-            if (w->size <= inline_most)
-                put(&lines[in], own, w->size, count + 1);
-            else
-                raise_flag(&lines[in].flag, count + 1);
-        } else {
-            await(&lines[in].flag, count + 1);
-            const char *at = w->size <= inline_most ? lines[in].payload : theirs(w) + each * (size_t)in;
-            if (add) {
-                for (size_t d = 0; d < w->size / 8; ++d)
-                    ((double *)(void *)to)[d] = ((const double *)(const void *)own)[d] + ((const double *)(const void *)at)[d];
-                if (rewritten)
-                    w->wrong |= sum_differs(to, w->size, small_seed(0, k) + small_seed(1, k));
-            } else {
-                memcpy(to, at, w->size);
-                if (rewritten)
-                    w->wrong |= differs(to, w->size, seed(from, k));
-            }
-        }
-        ++count;
-        if (in == window - 1 || i == times - 1) {
-            if (w->rank == from)
-                await(&sides[1 - from].done.flag, count);
-            else
-                raise_flag(&sides[1 - from].done.flag, count);
-        }
-        if (w->cold)
-            next_slot(w);
-    }
-}
-
-// Big data stay where they are until the other has read them; small ones travel in lines, two in turn.
-static void exchanges(struct work *w, long times, int rewritten, int add, int personal)
-{
-    int small = w->size * (personal ? 2 : 1) <= inline_most, other = 1 - w->rank;
-    size_t sent = w->size * (personal ? 2 : 1);
-    for (long i = 0; i < times; ++i) {
-        uint64_t k = w->given++;
-        char *own = mine(w), *to = into(w);
-        const char *at = theirs(w);
-        if (rewritten && add)
-            fill_numbers(own, w->size, small_seed(w->rank, k));
-        else if (rewritten)
-            fill(own, sent, seed(w->rank, k));
-        if (small) {
-            put(&sides[w->rank].now[count & 1], own, sent, count + 1);
-            await(&sides[other].now[count & 1].flag, count + 1);
-            at = sides[other].now[count & 1].payload;
-        } else {
-            raise_flag(&sides[w->rank].ready.flag, count + 1);
-            await(&sides[other].ready.flag, count + 1);
-        }
-        if (add)
-            for (size_t d = 0; d < w->size / 8; ++d)
-                ((double *)(void *)to)[d] = ((const double *)(const void *)own)[d] + ((const double *)(const void *)at)[d];
-        else {
-            size_t part = personal ? w->size * (size_t)w->rank : 0;
-            memcpy(to + w->size * (size_t)other, at + part, w->size);
-            memcpy(to + w->size * (size_t)w->rank, own + part, w->size);
-        }
-        if (rewritten && add)
-            w->wrong |= sum_differs(to, w->size, small_seed(0, k) + small_seed(1, k));
-        else if (rewritten)
-            for (int r = 0; r < 2; ++r)
-                w->wrong |= differs(to + w->size * (size_t)r, w->size, seed(r, k) + (personal ? w->size / 8 * (size_t)w->rank : 0));
-        if (!small) {
-            raise_flag(&sides[w->rank].done.flag, count + 1);
-            await(&sides[other].done.flag, count + 1);
-        }
-        ++count;
-        if (w->cold)
-            next_slot(w);
-    }
-}
-
-static void barrier(struct work *w, long times)
-{
-    for (long i = 0; i < times; ++i, ++count) {
-        raise_flag(&sides[w->rank].now[count & 1].flag, count + 1);
-        await(&sides[1 - w->rank].now[count & 1].flag, count + 1);
-    }
-}
-
-static int window_of(struct work *w) { return w->size <= inline_most ? window_most : 1; }
-
-static void raw(struct work *w, long times) { raw_trips(w, times, w->rewritten); }
-static void latency(struct work *w, long times) { copy_trips(w, times, w->rewritten); }
-static void pipe_copy(struct work *w, long times) { pipe_trips(w, times, w->rewritten); }
-static void copy(struct work *w, long times) { local_copies(w, times, w->rewritten); }
-static void stream(struct work *w, long times) { one_way(w, times * w->window, w->rewritten, 0, w->window, 0); }
-static void bcast(struct work *w, long times) { one_way(w, times, w->rewritten, 0, window_of(w), 0); }
-static void reduce(struct work *w, long times) { one_way(w, times, w->rewritten, 1, window_of(w), 1); }
-static void allreduce(struct work *w, long times) { exchanges(w, times, w->rewritten, 1, 0); }
-static void allgather(struct work *w, long times) { exchanges(w, times, w->rewritten, 0, 0); }
-static void alltoall(struct work *w, long times) { exchanges(w, times, w->rewritten, 0, 1); }
+enum { numbers = 1, window = 2 };
 
 static const struct {
     const char *name;
     operation *run;
     double share;
     size_t blocks, most;  // blocks of `size` in a buffer; biggest size
+    int what;
 } measured[] = {
-    {"raw", raw, 2, 1, inline_most},   {"memcpy", copy, 1, 1, -1},         {"latency", latency, 2, 1, -1},
-    {"pipe", pipe_copy, 2, 1, -1},     {"stream", stream, 1, 1, -1},      {"barrier", barrier, 1, 1, -1},     {"bcast", bcast, 1, 1, -1},
-    {"reduce", reduce, 1, 1, -1},      {"allreduce", allreduce, 1, 1, -1}, {"allgather", allgather, 1, 2, -1},
-    {"alltoall", alltoall, 1, 2, -1},
+    {"raw", raw, 2, 1, inline_most, 0},
+    {"memcpy", copied, 1, 1, -1, 0},
+    {"pull", pulled, 2, 1, -1, 0},
+    {"push", pushed, 2, 1, -1, 0},
+    {"both", by_both, 2, 1, -1, 0},
+    {"pipe", piped, 2, 1, -1, 0},
+    {"hop_yield", hop_yield, 2, 1, inline_most, 0},
+    {"hop_futex", hop_futex, 2, 1, inline_most, 0},
+    {"stream", stream, 1, 1, -1, window},
+    {"stream_both", stream_both, 1, 1, -1, window},
+    {"barrier", barrier, 1, 1, -1, 0},
+    {"bcast", bcast, 1, 1, -1, 0},
+    {"bcast_parts", bcast_parts, 1, 1, -1, 0},
+    {"reduce", reduce, 1, 1, -1, numbers},
+    {"reduce_parts", reduce_parts, 1, 1, -1, numbers},
+    {"allreduce", allreduce, 1, 1, -1, numbers},
+    {"allreduce_parts", allreduce_parts, 1, 1, -1, numbers},
+    {"allgather", allgather, 1, 2, -1, 0},
+    {"alltoall", alltoall, 1, 2, -1, 0},
+    {"scatter", scatter, 1, 2, -1, 0},
+    {"gather", gather, 1, 2, -1, 0},
+    {"reduce_scatter", reduce_scatter, 1, 2, -1, numbers},
+    {"scan", scan, 1, 1, -1, numbers},
 };
 
 static operation *to_check;
 
 static void check(struct work *w, long times)
 {
-    int rewritten = w->rewritten;
+    enum mode mode = w->mode;
+    w->mode = rewritten;
     w->rewritten = 1;
     to_check(w, times);
-    w->rewritten = rewritten;
+    w->mode = mode;
+    w->rewritten = mode == rewritten;
 }
 
 static void answer(struct conductor c, struct work *w)
@@ -270,14 +104,15 @@ static void answer(struct conductor c, struct work *w)
     for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i) {
         if (strcmp(w->name, measured[i].name) != 0)
             continue;
-        int streams = measured[i].run == stream;
-        size_t each = streams ? (w->size + line_size - 1) / line_size * line_size : w->size * measured[i].blocks;
-        while (streams && w->window > 4 && each * (size_t)w->window > w->send.bytes / 2)
-            w->window /= 2;
-        if (!streams)
+        size_t each = w->size * measured[i].blocks;
+        if (measured[i].what == window)
+            each = (w->size + line_size - 1) / line_size * line_size;
+        else
             w->window = 1;
         if (w->size > measured[i].most || !lay_slots(w, each * (size_t)w->window))
             break;
+        if (measured[i].what == numbers)
+            fill_numbers(mine(w), w->stride, small_seed(w->rank, 0));
         to_check = measured[i].run;
         take_turn(c, w, measured[i].run, check, measured[i].share * w->window);
         return;
@@ -287,19 +122,14 @@ static void answer(struct conductor c, struct work *w)
 
 static void work_as(int rank, const char *conductor, int cpu)
 {
-    const size_t most = published[rank].bytes;
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
         give_up("there is no such processor");
-    struct work w = {.rank = rank, .send = published[rank]};
-    void *at;
-    if (posix_memalign(&at, page_size, most) != 0)
-        give_up("no memory for buffers");
-    w.receive = (struct area){at, most};
-    fill(w.send.base, most, seed(rank, 0));
-    fill(w.receive.base, most, seed(rank, 0));
+    struct work w = {.rank = rank, .ranks = 2, .send = published[rank], .receive = received[rank]};
+    fill(w.send.base, w.send.bytes, seed(rank, 0));
+    fill(w.receive.base, w.receive.bytes, seed(rank, 0));
     struct conductor c = meet_conductor(conductor, rank, "by hand");
     while (await_turn(c, &w))
         answer(c, &w);
@@ -307,15 +137,17 @@ static void work_as(int rank, const char *conductor, int cpu)
 
 int main(int argc, char **argv)
 {
-    const size_t most = (size_t)80 << 20, all = sizeof(struct side) * 2 + 2 * most + page_size;
+    const size_t most = (size_t)80 << 20, all = sizeof(struct side) * 2 + 4 * most + page_size;
     if (argc != 4)
         give_up("usage: limits CONDUCTOR CPU0 CPU1");
     char *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         give_up("no memory");
-    published[0] = (struct area){memory, most};
-    published[1] = (struct area){memory + most, most};
-    sides = (struct side *)(void *)(memory + 2 * most);
+    for (size_t r = 0; r < 2; ++r) {
+        published[r] = (struct area){memory + 2 * r * most, most};
+        received[r] = (struct area){memory + (2 * r + 1) * most, most};
+    }
+    sides = (struct side *)(void *)(memory + 4 * most);
     pid_t parent = getpid(), child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);

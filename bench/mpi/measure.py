@@ -1,5 +1,5 @@
-"""Measures: two ranks of every library by turns, A B C D, B C D A, ... with the raw ping-pong read between any two turns; then start-up,
-and more ranks than processors."""
+"""Measures: the ranks of every library by turns, A B C D, B C D A, ... with the raw ping-pong read between any two turns; then start-up,
+and what is measured in runs of its own."""
 from __future__ import annotations
 
 import dataclasses
@@ -15,6 +15,7 @@ from mpi.conductor import Broken, Pair, Wrong, read_raw, thermometer
 from mpi.peers import program
 from mpi.progress import Progress
 from mpi.records import Record, record, write
+from mpi.stages import STAGES, Stage
 from mpi.subjects import Places, Subject
 
 AROUND = 3e-3        # seconds between turns: the thermometer, and waking
@@ -22,7 +23,7 @@ BEGIN_SECONDS = 1.5  # of a pair: start, first touch of its buffers, end
 START_SECONDS = {2: 0.6, 32: 1.7}
 CROWD_SECONDS = 4.0
 GENTLE_SECONDS = 6.0
-SLOW = 0.15  # seconds: a figure whose turn takes longer gets one in a sweep
+SLOW = 0.1  # seconds: a figure whose turn takes longer gets one in a sweep
 
 
 @dataclasses.dataclass
@@ -36,37 +37,51 @@ class Plan:
     samples: int = 40        # of a turn, at most
     starts: tuple[tuple[int, int], ...] = ((2, 10), (32, 5))  # (ranks, times)
     crowds: tuple[int, int] = (32, 3)                         # (ranks, times)
-    only: str = ""           # regular expression over titles
+    only: str = ""           # regular expressions over titles, with commas between
+    sizes: frozenset[int] = frozenset()  # these alone, if any
 
     @staticmethod
     def of(quick: bool) -> Plan:
         return Plan(True, 3, 2, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 6, 4, 10e-3)
 
     def cases(self, group: str) -> list[Case]:
-        return [c for c in cases(self.quick) if c.group == group and self.wants(c.title())]
+        return [c for c in cases(self.quick) if c.group == group and self.wants(c.title()) and (not self.sizes or c.size in self.sizes)]
 
     def wants(self, title: str) -> bool:
-        return bool(re.search(self.only, title))
+        return any(re.search(only, title) for only in self.only.split(","))
+
+    def part(self) -> bool:
+        """Whether less than everything is measured."""
+        return bool(self.only or self.sizes)
 
     def step(self) -> float:
         """Seconds of a turn and of what is around it."""
         return self.budget + AROUND
 
-    def seconds(self, subjects: int, starting: int) -> float:
+    def seconds(self, everyone: list[Subject], both: tuple[int, int]) -> float:
         """How long all of it takes, about: for the bar, and for the promise that it does not take too long."""
-        figures = sum(subjects * len(c.variants()) + len(c.limits()) for g in GROUPS for c in self.cases(g))
-        begun = sum(BEGIN_SECONDS * subjects * (2 if g == "threads" else 1) for g in ("latency", "threads") if self.cases(g))
-        starts = sum(START_SECONDS[ranks] * times for ranks, times in self.starts) if self.wants("start") else 0
-        crowds = CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
-        crowds += GENTLE_SECONDS * self.crowds[1] if self.wants("gentle") else 0
-        return figures * self.sweeps * self.rounds * self.step() + begun + starting * (starts + crowds)
+        spent, starting = 0.0, sum(s.starts for s in everyone)
+        for stage in STAGES:
+            found = [c for g in stage.groups for c in self.cases(g)]
+            subjects = len(stage.subjects(everyone, both, self.quick)) if found else 0
+            spent += BEGIN_SECONDS * subjects * (2 if stage.threads else 1)
+            spent += sum((subjects * len(c.variants()) + len(c.limits())) * self.of_case(c, stage) for c in found)
+        if self.wants("start"):
+            spent += starting * sum(START_SECONDS[ranks] * times for ranks, times in self.starts)
+        spent += starting * CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
+        return spent + (starting * GENTLE_SECONDS * self.crowds[1] if self.wants("gentle") else 0)
+
+    def of_case(self, case: Case, stage: Stage) -> float:
+        """Seconds of all turns of one subject in a case."""
+        turn = max(self.budget, case.seconds())
+        return self.sweeps * self.rounds * stage.more * (turn + AROUND) if turn < SLOW else self.sweeps * (turn + AROUND)
 
 
 class Figure:
     """What one subject does in one case."""
 
-    def __init__(self, subject: str, variant: str, turn: str, pair: Pair, case: Case) -> None:
-        self.subject, self.variant, self.turn, self.pair, self.case = subject, variant, turn, pair, case
+    def __init__(self, subject: str, variant: str, turn: str, pair: Pair, case: Case, shortest: float) -> None:
+        self.subject, self.variant, self.turn, self.pair, self.case, self.shortest = subject, variant, turn, pair, case, shortest
         self.rounds: list[list[float]] = []
         self.raw: list[float] = []
         self.batch, self.batches = 0, 0
@@ -81,7 +96,7 @@ class Figure:
         begin = time.monotonic()
         try:
             if not self.batch:
-                self.batch, self.batches = self.pair.calibrate(self.turn, self.case, plan.budget, plan.samples)
+                self.batch, self.batches = self.pair.calibrate(self.turn, self.case, plan.budget, plan.samples, self.shortest)
                 begin = time.monotonic()
             self.rounds.append(self.pair.turn(self.turn, self.case, self.batch, self.batches))
         except (Wrong, Broken) as e:
@@ -113,20 +128,22 @@ class House:
                 self._leave_out(s.name, f"there is no {lacking}")
 
     def run(self) -> None:
-        groups = {g: self.plan.cases(g) for g in GROUPS}
-        self.progress.expect(self.plan.seconds(len(self.subjects), sum(s.starts for s in self.subjects)))
-        together = [c for g in GROUPS if g != "threads" for c in groups[g]]
-        if together:
-            self._turns(together, False)
-        if groups["threads"]:
-            self._turns(groups["threads"], True)
+        self.progress.expect(self.plan.seconds(self.subjects, self.cpus))
+        for stage in STAGES:
+            wanted = [c for g in stage.groups for c in self.plan.cases(g)]
+            if wanted:
+                self._turns(wanted, stage)
         if self.plan.wants("start"):
             self._starts()
         if self.plan.wants("crowd"):
             self._crowds()
         if self.plan.wants("gentle"):
             self._gentle()
-        write(self.out, "subjects", self.about)
+        self._write("subjects", self.about)
+
+    def _write(self, group: str, records: list[Record]) -> None:
+        """What is measured in part replaces its part alone."""
+        write(self.out, group, records, keep=self.plan.part())
 
     def _leave_out(self, name: str, why: str) -> None:
         """A peer that cannot be measured is left out with a line; without Towline there is nothing to compare."""
@@ -135,20 +152,22 @@ class House:
         else:
             self.progress.say(f"{name} is left out: {why}")
 
-    # Two ranks
+    # By turns
 
-    def _start(self, threads: bool) -> dict[tuple[str, bool], Pair]:
+    def _start(self, stage: Stage) -> dict[tuple[str, bool], Pair]:
         pairs: dict[tuple[str, bool], Pair] = {}
-        for s, multiple in itertools.product(self.subjects, (False, True) if threads else (False,)):
+        subjects, cpus = stage.subjects(self.subjects, self.cpus, self.plan.quick), stage.cpus(self.cpus)
+        for s, multiple in itertools.product(subjects, (False, True) if stage.threads else (False,)):
             self.progress.now(f"starting {s.name}")
             options = (*s.arguments, *(("--threads", "multiple") if multiple else ()))
             try:
-                pair = Pair(s.name, s.command(2, program(self.places, s.build, "bench")), s.surroundings(), options=options)
+                pair = Pair(s.name, stage.command(s, stage.program(self.places, s), self.cpus), s.surroundings(), options=options,
+                            ranks=stage.ranks)
             except Broken as e:
                 self._leave_out(s.name, str(e))
                 continue
-            if not pair.bound_to(self.cpus):
-                self._leave_out(s.name, f"its ranks are bound to {' and '.join(pair.cpus)}, not to {self.cpus[0]} and {self.cpus[1]}")
+            if not pair.bound_to(cpus):
+                self._leave_out(s.name, f"its ranks are bound to {' and '.join(pair.cpus)}, not to {' and '.join(map(str, cpus))}")
                 pair.leave()
                 continue
             pairs[s.name, multiple] = pair
@@ -158,46 +177,51 @@ class House:
                                    "settings": s.settings(), "why": s.why})
         return pairs
 
-    def _turns(self, wanted: list[Case], threads: bool) -> None:
+    def _turns(self, wanted: list[Case], stage: Stage) -> None:
         limits = thermometer(self.places.programs / "limits", self.cpus)
         pairs: dict[tuple[str, bool], Pair] = {}
         done: dict[str, list[Record]] = {}
+        cpus = stage.cpus(self.cpus)
+        by_hand = limits if len(cpus) == 2 else thermometer(self.places.programs / "limits", (cpus[0], cpus[0]))
         try:
-            pairs = self._start(threads)
-            figures = {case: self._figures(case, pairs, limits) for case in wanted}
+            pairs = self._start(stage)
+            figures = {case: self._figures(case, stage, pairs, by_hand) for case in wanted}
             for sweep, case in itertools.product(range(self.plan.sweeps), wanted):
                 self.progress.now(f"{case.title()} ({sweep + 1} of {self.plan.sweeps})")
-                self._rounds(figures[case], limits)
+                self._rounds(figures[case], limits, stage)
             for case in wanted:
                 done.setdefault(case.group, []).extend(f.record() for f in figures[case] if f.rounds and not f.failure)
                 self.failures += [f"{case.title()}: {f.failure}" for f in figures[case] if f.failure]
             for group, records in done.items():
-                write(self.out, group, records)
+                self._write(group, records)
         finally:
-            for pair in [*pairs.values(), limits]:
+            for pair in {*pairs.values(), limits, by_hand}:
                 wrong = pair.leave()
                 if wrong:
                     self.failures.append(wrong)
 
-    def _figures(self, case: Case, pairs: dict[tuple[str, bool], Pair], limits: Pair) -> list[Figure]:
+    def _figures(self, case: Case, stage: Stage, pairs: dict[tuple[str, bool], Pair], by_hand: Pair) -> list[Figure]:
         variants: tuple[Variant, ...] = case.variants()
-        figures = [Figure(s.name, v.name, v.turn, pairs[s.name, v.threads], case)
-                   for s in self.subjects for v in variants if (s.name, v.threads) in pairs]
-        return figures + [Figure(subject, v.name, v.turn, limits, case) for subject, v in case.limits()]
+        names = dict.fromkeys(name for name, _ in pairs)
+        figures = [Figure(name, v.name, v.turn, pairs[name, v.threads], case, stage.batch)
+                   for name in names for v in variants if (name, v.threads) in pairs]
+        return figures + [Figure(subject, v.name, v.turn, by_hand, case, stage.batch) for subject, v in case.limits()]
 
-    def _rounds(self, figures: list[Figure], limits: Pair) -> None:
-        for number in range(self.plan.rounds):
+    def _rounds(self, figures: list[Figure], limits: Pair, stage: Stage) -> None:
+        rounds = self.plan.rounds * stage.more
+        for number in range(rounds):
             shift = max(len(f.rounds) for f in figures) % len(figures) if figures else 0
             raw = read_raw(limits)
             for f in figures[shift:] + figures[:shift]:
+                step = self.plan.of_case(f.case, stage) / self.plan.sweeps / rounds
                 if f.skipped(number, self.plan):
-                    self.progress.step(self.plan.step())
+                    self.progress.step(step)
                     continue
                 f.measure(self.plan)
                 before, raw = raw, read_raw(limits)
                 if not f.failure:
                     f.raw.append((before + raw) / 2)
-                self.progress.step(self.plan.step())
+                self.progress.step(step)
 
     # Start-up and many ranks
 
@@ -235,7 +259,7 @@ class House:
                     self.progress.step(START_SECONDS[ranks])
             took["process"] = [[alone()] for _ in range(times)]
             made += [record("start", ranks, name, "s", rounds) for name, rounds in took.items()]
-        write(self.out, "start", made)
+        self._write("start", made)
 
     def _crowds(self) -> None:
         ranks, times = self.plan.crowds
@@ -255,8 +279,7 @@ class House:
             barrier.setdefault(s.name, []).append([round(ns / 1000, 3) for ns in told["barrier"]])
         made = [record("memory", ranks, name, "MiB", rounds) for name, rounds in memory.items()]
         made += [record("crowd_barrier", ranks, name, "us", rounds) for name, rounds in barrier.items()]
-        write(self.out, "crowd", made)
-
+        self._write("crowd", made)
 
     def _gentle(self) -> None:
         """The same stencil on 2 ranks and on many, and a rank that waits a second."""
@@ -283,7 +306,7 @@ class House:
             self.failures.append(f"stencils had different results: {', '.join(sorted(sums))}")
         made = [record("stencil", ranks, name, "us", rounds) for (name, ranks), rounds in steps.items()]
         made += [record("waiting", 2, name, "%", rounds) for name, rounds in waiting.items()]
-        write(self.out, "gentle", made)
+        self._write("gentle", made)
 
 
 def alone() -> float:

@@ -60,7 +60,7 @@ def program(places: Places, build: str, name: str) -> pathlib.Path:
 def build(places: Places, flags: list[str]) -> list[str]:
     """Compiles what is older than its sources; returns a line for each build that failed. Raises if the limits cannot be built."""
     places.programs.mkdir(parents=True, exist_ok=True)
-    newest = max(path.stat().st_mtime for path in [*HERE.glob("*.c"), *HERE.glob("*.h"), ROOT / "include/mpi.h"])
+    newest = max(path.stat().st_mtime for path in [*HERE.glob("*.c"), *HERE.glob("*.cpp"), *HERE.glob("*.h"), ROOT / "include/mpi.h"])
 
     def compiled(command: list[str], to: pathlib.Path) -> str | None:
         if to.exists() and to.stat().st_mtime > newest:
@@ -74,7 +74,9 @@ def build(places: Places, flags: list[str]) -> list[str]:
             if wrapper.exists():
                 failed.append(compiled([str(wrapper), *FLAGS, *flags, str(HERE / f"{name}.c")], program(places, kind, name)))
     failed.append(compiled(["cc", "-O2", "-shared", "-fPIC", str(HERE / "noyield.c")], places.programs / "noyield.so"))
-    by_hand = compiled(["cc", *FLAGS, str(HERE / "limits.c")], places.programs / "limits")
-    if by_hand:
-        sys.exit(by_hand)
+    plain = ["-std=c++20", *(f for f in FLAGS if not f.startswith("-std"))]
+    for command, name in ((["cc", *FLAGS, str(HERE / "limits.c")], "limits"), (["c++", *plain, str(HERE / "churn.cpp")], "churn")):
+        told = compiled(command, places.programs / name)
+        if told:
+            sys.exit(told)
     return [f for f in failed if f]

@@ -4,12 +4,12 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-from mpi.cases import COLLECTIVES, DATATYPES
+from mpi.cases import COLLECTIVES, CROWD, DATATYPES
 from mpi.records import LIMITS, Record, Results
 from table import size_name
 
 COLORS = {"towline": "#0057b7", "mpich5": "#d1495b", "impi2021": "#3a7d44", "ompi5": "#c98b00", "raw": "#000000", "by_hand": "#777777",
-          "memcpy": "#aaaaaa", "process": "#777777"}
+          "memcpy": "#aaaaaa", "process": "#777777", "glibc": "#777777"}
 DASHES = {"": "-", "tuned": "--", "native": "-.", "heap": ":", "ucx": "--"}
 
 
@@ -60,9 +60,10 @@ Panel = tuple[str, list[Record], bool, bool]  # title, figures, as curves, as ba
 
 def panels(results: Results) -> dict[str, list[Panel]]:
     """Picture -> what is drawn on it; only what was measured."""
-    found: dict[str, list[Panel]] = {"latency": [], "bandwidth": [], "collectives": [], "datatypes": [], "start": [], "memory": []}
+    found: dict[str, list[Panel]] = {name: [] for name in
+                                     ("latency", "bandwidth", "collectives", "crowded", "datatypes", "start", "memory", "processor")}
     for cache in ("warm", "cold"):
-        for mode in ("untouched", "rewritten"):
+        for mode in ("untouched", "dirtied", "rewritten"):
             figures = results.find(case="latency", mode=mode, cache=cache)
             found["latency"].append((f"one way, {mode}, {cache}", figures, True, False))
             found["bandwidth"].append((f"one message after another, {mode}, {cache}", figures, True, True))
@@ -72,6 +73,12 @@ def panels(results: Results) -> dict[str, list[Panel]]:
             if name != "barrier":
                 found["collectives"].append((f"{name}, {mode}", results.find(case=name, mode=mode), True, False))
     found["collectives"].append(("barrier", results.find(case="barrier"), False, False))
+    for name in COLLECTIVES[1:]:
+        title = f"{name}, {CROWD} ranks on 2 processors"
+        found["crowded"].append((title, results.find(case=f"{name}{CROWD}"), True, False))
+    found["crowded"].append((f"barrier, {CROWD} ranks on 2 processors", results.find(case=f"barrier{CROWD}"), False, False))
+    found["processor"].append(("8 B one way, both ranks on one processor", results.find(case="hop"), False, False))
+    found["processor"].append(("a step of a program that allocates much", results.find(case="churn"), False, False))
     for name in DATATYPES:
         found["datatypes"].append((name, results.find(case="type_" + name), True, False))
     for ranks in sorted({r["size"] for r in results.find(case="start")}):

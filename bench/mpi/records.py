@@ -10,7 +10,7 @@ from typing import Any
 from conduct import summary
 
 Record = dict[str, Any]
-RAW, LIMITS = "raw", ("raw", "by_hand", "memcpy", "process")
+RAW, LIMITS = "raw", ("raw", "by_hand", "memcpy", "process", "glibc")
 
 
 def record(case: str, size: int, subject: str, unit: str, rounds: list[list[float]], raw_ns: list[float] | None = None,
@@ -29,10 +29,18 @@ def record(case: str, size: int, subject: str, unit: str, rounds: list[list[floa
     return made
 
 
-def write(folder: pathlib.Path, group: str, records: list[Record]) -> None:
+def same_figure(r: Record) -> tuple[Any, ...]:
+    """What tells a figure from others, whoever's it is; a subject from other subjects."""
+    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r["subject"] if r["case"] == "subject" else "")
+
+
+def write(folder: pathlib.Path, group: str, records: list[Record], keep: bool = False) -> None:
+    """Writes a group's file; with `keep` figures that are not among `records` stay in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"mpi_{group}.jsonl", "w") as out:
-        for r in records:
+    path, replaced = folder / f"mpi_{group}.jsonl", {same_figure(r) for r in records}
+    old = [json.loads(line) for line in path.read_text().splitlines()] if keep and path.exists() else []
+    with open(path, "w") as out:
+        for r in [r for r in old if same_figure(r) not in replaced] + records:
             out.write(json.dumps(r) + "\n")
 
 

@@ -27,12 +27,15 @@ class Subject:
     crowd: tuple[str, ...] = ()     # options for more ranks than processors
     environment: Settings = ()
     arguments: tuple[str, ...] = ()  # of the measured program
+    alone: tuple[str, ...] = ()     # options for a program without MPI
     starts: bool = False            # start-up and many ranks are measured too
+    crowds: bool = False            # collective operations of more ranks than processors are measured too
     library: pathlib.Path | None = None  # a file without which it is not there
     why: str = ""
 
-    def command(self, ranks: int, program: pathlib.Path, *arguments: str) -> list[str]:
-        options = self.pair if ranks == 2 else self.crowd
+    def command(self, ranks: int, program: pathlib.Path, *arguments: str, free: bool = False) -> list[str]:
+        """`free`: bound to no processor, as many ranks are."""
+        options = self.crowd if free or ranks > 2 else self.pair
         return [str(self.launcher), "-n", str(ranks), *options, str(program), *arguments]
 
     def surroundings(self) -> dict[str, str]:
@@ -65,22 +68,23 @@ def subjects(places: Places, cpus: tuple[int, int]) -> list[Subject]:
     def of_mpich(name: str, build: str, tuned: bool, starts: bool, why: str) -> Subject:
         abi = build == "abi"
         options = (*(no_yield if tuned else ()), *mpich_pair)
-        return Subject(name, build, mpich / "bin/mpiexec", options, (), on_path(mpich) if abi else (), (), starts,
-                       mpich / "lib" / ("libmpi_abi.so.1" if abi else "libmpi.so.12"), why)
+        return Subject(name, build, mpich / "bin/mpiexec", options, (), on_path(mpich) if abi else (), starts=starts, crowds=starts,
+                       library=mpich / "lib" / ("libmpi_abi.so.1" if abi else "libmpi.so.12"), why=why)
 
     def of_intel(name: str, build: str, settings: Settings, arguments: tuple[str, ...], starts: bool, why: str) -> Subject:
         bound, free = ("-genv", "I_MPI_PIN_PROCESSOR_LIST", listed), ("-genv", "I_MPI_PIN", "0")
         environment = (("I_MPI_ROOT", str(intel)), *on_path(intel), *settings)
-        return Subject(name, build, intel / "bin/mpiexec", bound, free, environment, arguments, starts,
-                       intel / "lib" / ("libmpi_abi.so.1" if build == "abi" else "libmpi.so.12"), why)
+        return Subject(name, build, intel / "bin/mpiexec", bound, free, environment, arguments, starts=starts,
+                       crowds=starts or bool(arguments), library=intel / "lib" / ("libmpi_abi.so.1" if build == "abi" else "libmpi.so.12"),
+                       why=why)
 
     def of_openmpi(name: str, options: tuple[str, ...], settings: Settings, starts: bool, why: str) -> Subject:
         return Subject(name, "openmpi", openmpi / "bin/mpirun", ("--bind-to", "core", *options), (*more_ranks, *options),
-                       (*root, *settings), (), starts, openmpi / "lib/libmpi.so.40", why)
+                       (*root, *settings), starts=starts, crowds=starts, library=openmpi / "lib/libmpi.so.40", why=why)
 
     shm, heap = ("I_MPI_FABRICS", "shm"), ("I_MPI_SHM_HEAP", "1")
     return [
-        Subject("towline", "abi", places.towline / "bin/mpiexec", ("-bind-to", "core"), starts=True,
+        Subject("towline", "abi", places.towline / "bin/mpiexec", ("-bind-to", "core"), starts=True, crowds=True,
                 library=places.towline / "lib/libmpi_abi.so.1", why="default settings"),
         of_mpich("mpich5", "abi", False, True, "default settings"),
         of_mpich("mpich5-tuned", "abi", True, False, "does not yield at every poll"),

@@ -2,18 +2,20 @@
 //
 // A process connects to the conductor's Unix socket and says
 //     rank RANK CPUS WORDS...               CPUS: those it may run on, as 0,1; WORDS: what library this is
-// then it sleeps in a read until it is told, and both ranks are told the same:
+// then it sleeps in a read until it is told, and all ranks are told the same:
 //     turn CASE SIZE MODE CACHE BATCH BATCHES
-// Both ranks do BATCH * BATCHES operations and some before that warm up; rank 0 reads a clock between batches and answers
+// All ranks do BATCH * BATCHES operations and some before that warm up; rank 0 reads a clock between batches and answers
 //     samples NS NS ...                     nanoseconds an operation, one for each batch
-// and rank 1 answers
+// and the others answer
 //     done
-// or either of them "failed TEXT". End of file: the process leaves. Nothing but the socket tells processes when to run, so those of
-// many libraries can be kept ready, and only the two whose turn it is use the processors.
+// or any of them "failed TEXT". End of file: the process leaves. Nothing but the socket tells processes when to run, so those of
+// many libraries can be kept ready, and only those whose turn it is use the processors.
 #ifndef TOWLINE_BENCH_TURN_H
 #define TOWLINE_BENCH_TURN_H
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // the mask of processors
+#endif
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,10 +34,15 @@ struct area {
     size_t bytes;
 };
 
+// untouched: the same bytes again and again. dirtied: the sender writes a word of each line before it sends, so that every line has to
+// cross. rewritten: the sender writes all of each message, the receiver compares all of it. Both inside of what is timed.
+enum mode { untouched, rewritten, dirtied };
+
 struct work {
-    int rank;
-    size_t size;    // bytes of a message, or of a block of a collective operation
-    int rewritten;  // the sender writes all of each message, the receiver compares all of it, both inside of what is timed
+    int rank, ranks;
+    size_t size;  // bytes of a message, or of a block of a collective operation
+    enum mode mode;
+    int rewritten;  // mode == rewritten
     int cold;
     long batch, batches;
     struct area send, receive;
@@ -74,14 +81,38 @@ static inline void fill_numbers(char *to, size_t bytes, double from)
         numbers[i] = from + i;
 }
 
-// Whether `at` holds the sum of what two ranks filled.
-static inline uint64_t sum_differs(const char *at, size_t bytes, double from)
+// Whether `at` holds the sum of what `ranks` ranks filled; `from`: the first number.
+static inline uint64_t sum_differs(const char *at, size_t bytes, double from, int ranks)
 {
     const double *numbers = (const double *)(const void *)at;
     uint64_t wrong = 0;
     for (int i = 0; i < (int)(bytes / 8); ++i)
-        wrong |= numbers[i] != from + 2.0 * i;
+        wrong |= numbers[i] != from + (double)ranks * i;
     return wrong;
+}
+
+// What the first `ranks` ranks filled as message k, summed: the first number.
+static inline double first_sum(int ranks, uint64_t k)
+{
+    double sum = 0;
+    for (int r = 0; r < ranks; ++r)
+        sum += small_seed(r, k);
+    return sum;
+}
+
+static inline void dirty_lines(char *to, size_t bytes, uint64_t value)
+{
+    for (size_t i = 0; i + 8 <= bytes; i += line_size)
+        *(volatile uint64_t *)(void *)(to + i) = value;
+}
+
+// What a sender does before message k.
+static inline __attribute__((always_inline)) void prepare(char *at, size_t bytes, int rank, uint64_t k, enum mode mode)
+{
+    if (mode == rewritten)
+        fill(at, bytes, seed(rank, k));
+    else if (mode == dirtied)
+        dirty_lines(at, bytes, k);
 }
 
 static inline char *slot_of(const struct work *w, const struct area *a) { return a->base + w->slot * w->stride; }
@@ -104,6 +135,13 @@ static inline int lay_slots(struct work *w, size_t bytes)
     w->slots = w->cold ? least / w->stride : 1;
     w->slot = 0;
     return w->stride <= least;
+}
+
+// Messages of a window: 64, and 16, 8, 4 of 1, 4, 16 MiB and more.
+static inline int window_of_size(size_t size)
+{
+    size_t megabyte = (size_t)1 << 20;
+    return size < megabyte ? window_most : size < 4 * megabyte ? 16 : size < 16 * megabyte ? 8 : 4;
 }
 
 static inline double now_ns(void)
@@ -138,7 +176,9 @@ struct conductor {
 
 static inline struct conductor meet_conductor(const char *path, int rank, const char *words)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct sockaddr_un address;
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
     if (strlen(path) >= sizeof address.sun_path)
         give_up("the path of the conductor's socket is too long");
     strcpy(address.sun_path, path);
@@ -164,10 +204,11 @@ static inline int await_turn(struct conductor c, struct work *w)
     if (sscanf(line, "turn %63s %zu %15s %15s %ld %ld", w->name, &w->size, mode, cache, &w->batch, &w->batches) != 6 || w->batch < 1 ||
         w->batches < 1 || w->batches > batches_most)
         give_up("the conductor said what is not understood");
-    w->rewritten = strcmp(mode, "rewritten") == 0;
+    w->mode = strcmp(mode, "rewritten") == 0 ? rewritten : strcmp(mode, "dirtied") == 0 ? dirtied : untouched;
+    w->rewritten = w->mode == rewritten;
     w->cold = strcmp(cache, "cold") == 0;
     w->given = w->taken = w->wrong = 0;
-    w->window = window_most;
+    w->window = window_of_size(w->size);
     return 1;
 }
 

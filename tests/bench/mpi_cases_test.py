@@ -7,9 +7,10 @@ import tempfile
 import unittest
 
 from mpi import peers
-from mpi.cases import Case, cases
+from mpi.cases import CROWD, Case, cases
 from mpi.conductor import Pair, Wrong, thermometer
 from mpi.peers import program
+from mpi.stages import STAGES
 from mpi.subjects import Places, subjects
 
 BUILD = pathlib.Path(os.environ["BUILD"])
@@ -32,21 +33,30 @@ class EveryCase(unittest.TestCase):
         for name, case in sorted(wanted, key=lambda w: (w[0], w[1].title())):
             with self.subTest(name=name, case=case.title()):
                 try:
-                    samples = pair.turn(name, case, 2, 3)
+                    samples = pair.turn(name, case, *((1, 2) if case.size > 1 << 18 else (2, 3)))
                 except Wrong as e:
                     self.fail(str(e))
-                self.assertEqual(len(samples), 3)
+                self.assertEqual(len(samples), 2 if case.size > 1 << 18 else 3)
                 self.assertTrue(all(s >= 0 for s in samples), samples)
 
     def everything(self):
         return {*cases(True), *cases(False)}
 
+    def of(self, *groups):
+        return [c for c in self.everything() if c.group in groups]
+
+    def pair(self, stage, *options, subject=None):
+        subject = subject or self.towline
+        command = stage.command(subject, stage.program(self.places, subject), tuple(CPUS))
+        pair = Pair(subject.name, command, subject.surroundings(), 120, options, stage.ranks)
+        self.assertTrue(pair.bound_to(stage.cpus(tuple(CPUS))), pair.cpus)
+        return pair
+
     def test_on_towline(self):
         for options in ((), ("--threads", "multiple"), ("--allocate",)):
-            pair = Pair("towline", self.towline.command(2, program(self.places, "abi", "bench")), self.towline.surroundings(), 120, options)
+            pair = self.pair(STAGES[0], *options)
             self.assertIn("Towline", pair.words)
-            self.assertTrue(pair.bound_to(tuple(CPUS)), pair.cpus)
-            wanted = [(v.turn, c) for c in self.everything() for v in c.variants() if not options or c.size <= 8]
+            wanted = [(v.turn, c) for c in self.of(*STAGES[0].groups, "threads") for v in c.variants() if not options or c.size <= 8]
             self.turns(pair, wanted)
             with self.assertRaisesRegex(Wrong, "no such case"):
                 pair.turn("nonsense", Case("", "", 8), 1, 2)
@@ -54,10 +64,34 @@ class EveryCase(unittest.TestCase):
                 pair.turn("latency", Case("", "", 1 << 40), 1, 2)
             self.assertIsNone(pair.leave())
 
+    def test_more_ranks_than_processors(self):
+        crowded = next(s for s in STAGES if s.ranks == CROWD)
+        pair = self.pair(crowded)
+        self.turns(pair, [(v.turn, c) for c in self.of(*crowded.groups) for v in c.variants()])
+        with self.assertRaisesRegex(Wrong, "no such case"):
+            pair.turn("latency", Case("", "", 8), 1, 2)
+        self.assertIsNone(pair.leave())
+
+    def test_one_processor(self):
+        hop = next(s for s in STAGES if s.groups == ("hop",))
+        pair = self.pair(hop)
+        self.turns(pair, [(v.turn, c) for c in self.of("hop") for v in c.variants()])
+        self.assertIsNone(pair.leave())
+        pair = thermometer(self.places.programs / "limits", (CPUS[0], CPUS[0]), 120)
+        self.turns(pair, [(limit.turn, c) for c in self.of("hop") for _, limit in c.limits()])
+        self.assertIsNone(pair.leave())
+
+    def test_allocators(self):
+        stage = next(s for s in STAGES if s.allocators)
+        for subject in stage.subjects([self.towline], tuple(CPUS), True):
+            pair = self.pair(stage, subject=subject)
+            self.turns(pair, [(v.turn, c) for c in self.of("allocator") for v in c.variants()])
+            self.assertIsNone(pair.leave())
+
     def test_by_hand(self):
         pair = thermometer(self.places.programs / "limits", tuple(CPUS), 120)
         self.assertTrue(pair.bound_to(tuple(CPUS)))
-        self.turns(pair, [(limit.turn, c) for c in self.everything() for _, limit in c.limits()])
+        self.turns(pair, [(limit.turn, c) for c in self.everything() if c.group != "hop" for _, limit in c.limits()])
         with self.assertRaisesRegex(Wrong, "no such limit"):
             pair.turn("raw", Case("", "", 64), 1, 2)
         self.assertIsNone(pair.leave())

@@ -16,7 +16,8 @@ from mpi.conductor import Broken, Pair, Wrong
 from mpi.measure import House, Plan
 from mpi.peers import program, requirements
 from mpi.progress import Progress
-from mpi.records import Results, record
+from mpi.records import LIMITS, Results, record, write
+from mpi.stages import STAGES
 from mpi.subjects import Places, Subject, subjects
 
 FAKE = pathlib.Path(__file__).with_name("mpi_fake.py")
@@ -107,6 +108,19 @@ class Houses(unittest.TestCase):
         self.assertIn(results.one(case="posted", variant="256", subject="towline")["median"], (0.15, 0.151))
         self.assertEqual([a["subject"] for a in results.about()], ["towline", "mpich5"])
 
+    def test_a_part_replaces_its_part_alone(self):
+        both = [self.subject("towline", 50), self.subject("mpich5", 80)]
+        self.measure(both, "^latency (8|64) untouched warm")
+        both[0] = self.subject("towline", 60)
+        _, _, results = self.measure(both[:1], "^latency 64 untouched warm")
+        self.assertEqual({r["subject"] for r in results.peers(case="latency", size=8)}, {"mpich5"})
+        self.assertEqual({r["subject"] for r in results.peers(case="latency", size=64)}, set())
+        self.assertIn(results.one(case="latency", size=64, subject="towline")["median"], (0.06, 0.061))
+        self.assertIn(results.one(case="latency", size=8, subject="towline")["median"], (0.05, 0.051))
+        self.assertEqual([a["subject"] for a in results.about()], ["mpich5", "towline"])
+        write(self.out, "latency", [])
+        self.assertEqual(Results.load(self.out).find(case="latency"), [])
+
     def test_starts_crowds_and_gentleness(self):
         failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^start$|^crowd$|^gentle$")
         self.assertEqual(failures, [])
@@ -176,6 +190,40 @@ class Tables(unittest.TestCase):
                            record("stream", 8, "ompi5", "us", [[2.0], [4.0], [2.0]])])
         self.assertEqual(list(report.streams(results))[0].cells()[4], "0.50")
 
+    @staticmethod
+    def asked(rows_of, case, size, mode="untouched", cache="warm", **medians):
+        made = [record(case, size, name if name in LIMITS else name.replace("_", "-"), "us", [[m]], mode=mode, cache=cache)
+                for name, m in medians.items()]
+        rows = list(rows_of(Results(json.loads(json.dumps(made)))))
+        return rows[0]
+
+    def test_what_is_asked_of_big_messages(self):
+        for size, mode, cache, own, reached in (
+                (1 << 20, "untouched", "warm", 36, True), (1 << 20, "untouched", "warm", 38, False), (1 << 20, "dirtied", "warm", 35, True),
+                (1 << 20, "dirtied", "warm", 37, False), (4096, "rewritten", "warm", 37, False), (4096, "untouched", "cold", 37, False),
+                (16 << 20, "untouched", "cold", 35, True)):
+            row = self.asked(report.messages, "latency", size, mode, cache, towline=own, by_hand=30, impi2021_heap=100)
+            self.assertEqual(row.reached, reached, row.cells())
+        row = self.asked(report.messages, "latency", 1 << 20, "dirtied", towline=35, by_hand=30, impi2021_heap=25)
+        self.assertEqual((row.reached, round(row.short, 2), row.cells()[-1]), (False, 1.4, "SHORT 1.40 x"))
+
+    def test_what_is_asked_of_streams_and_collectives(self):
+        self.assertTrue(self.asked(report.streams, "stream", 1024, towline=9, by_hand=1, ompi5=10).reached)
+        self.assertFalse(self.asked(report.streams, "stream", 1 << 16, towline=9, by_hand=1, ompi5=10).reached)
+        self.assertTrue(self.asked(report.collectives, "allreduce", 8, towline=1.3, by_hand=1, ompi5=1).reached)
+        self.assertFalse(self.asked(report.collectives, "allreduce", 1 << 16, towline=1.3, by_hand=1, ompi5=1.9).reached)
+        self.assertTrue(self.asked(report.collectives, "allreduce", 1 << 16, towline=1.3, by_hand=1, ompi5=2).reached)
+        four = {"by_hand": 1, "ompi5": 1.6, "impi2021_heap": 2.6}
+        self.assertTrue(self.asked(report.collectives, "allreduce", 4 << 20, towline=1, **four).reached)
+        self.assertFalse(self.asked(report.collectives, "reduce", 4 << 20, towline=1, **four).reached)
+        self.assertFalse(self.asked(report.collectives, "bcast", 8, towline=2, by_hand=1, ompi5=1).reached)
+        self.assertTrue(self.asked(report.collectives, "bcast", 8, towline=1, by_hand=0.1, ompi5=1.1).reached)
+        self.assertTrue(self.asked(report.collectives, "barrier", 0, towline=1.5, raw=1, by_hand=0.5).reached)
+        self.assertFalse(self.asked(report.more_ranks, "scan4", 8, towline=2, ompi5=1).reached)
+        self.assertFalse(self.asked(report.hops, "hop", 8, towline=2.6, by_hand=2).reached)
+        self.assertFalse(self.asked(report.allocators, "churn", 0, towline=1.03, glibc=1).reached)
+        self.assertTrue(self.asked(report.allocators, "churn", 0, towline=1.01, glibc=1).reached)
+
     def test_what_is_asked_of_starts_memory_queues_and_threads(self):
         def rows(rows_of, *records):
             return {r.title: r.reached for r in rows_of(Results(list(records))) if r.asked}
@@ -202,10 +250,28 @@ class Tables(unittest.TestCase):
 class Plans(unittest.TestCase):
     def test_time(self):
         everyone = subjects(Places(), CPUS)
-        starting = sum(s.starts for s in everyone)
-        self.assertLess(Plan.of(True).seconds(len(everyone), starting), 170)
-        self.assertLess(Plan.of(False).seconds(len(everyone), starting), 1150)
-        self.assertGreater(Plan.of(False).seconds(len(everyone), starting), 3 * Plan.of(True).seconds(len(everyone), starting))
+        self.assertLess(Plan.of(True).seconds(everyone, CPUS), 170)
+        self.assertLess(Plan.of(False).seconds(everyone, CPUS), 1500)
+        self.assertGreater(Plan.of(False).seconds(everyone, CPUS), 3 * Plan.of(True).seconds(everyone, CPUS))
+
+    def test_parts(self):
+        plan = Plan.of(False)
+        plan.only, plan.sizes = "^reduce ,^hop", frozenset((8, 4 << 20))
+        self.assertEqual([c.title() for g in GROUPS for c in plan.cases(g)],
+                         ["reduce 8 untouched warm", "reduce 4194304 untouched warm", "hop 8 untouched warm"])
+
+    def test_every_group_is_in_a_stage(self):
+        self.assertEqual(sorted(g for s in STAGES for g in s.groups), sorted(GROUPS))
+
+    def test_commands_of_stages(self):
+        everyone = subjects(Places(), (2, 5))
+        for stage in STAGES:
+            for s in stage.subjects(everyone, (2, 5), False):
+                command = stage.command(s, pathlib.Path("program"), (2, 5))
+                self.assertEqual("taskset" in command[0], not stage.bound() or s.name == "glibc", command)
+                if not stage.bound():
+                    self.assertEqual(command[1:3], ["-c", "2,5" if stage.processors == 2 else "2"])
+        self.assertEqual([s.name for s in STAGES[-1].subjects(everyone, CPUS, False)], ["towline", "glibc"])
 
     def test_every_case_has_its_group_and_is_there_once(self):
         for quick in (True, False):
