@@ -21,7 +21,8 @@ using counts = std::array<std::uint64_t, counters>;
 constexpr std::array<char const*, counters> names{"calls_sent",        "calls_handled",     "messages_sent",      "bytes_inline",
                                                   "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
                                                   "handed_over",       "copied_once",       "copied_twice",       "wire",
-                                                  "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps"};
+                                                  "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
+                                                  "bytes_cooperated"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -120,8 +121,8 @@ std::string stats_table(job::control_view const& view, double seconds)
             text += "  " + std::string(line.size() - 2, '-') + "\n";
     }
     if (at(counter::bytes_cma) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
-        text += fmt::format("  copied: {} read from the sender's arena, {} by cross-memory attach, {} through a staging block\n",
-                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cma)),
+        text += fmt::format("  copied: {} read from the sender's arena ({} of it by the sender), {} by cross-memory attach, {} through a staging block\n",
+                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cooperated)), human_bytes(at(counter::bytes_cma)),
                             human_bytes(at(counter::bytes_staged)));
     return text;
 }

@@ -28,6 +28,11 @@ void copy_block(void* to, void const* from, std::size_t bytes) noexcept
         std::memcpy(to, from, bytes);
 }
 
+void copy_part(void* to, void const* from, std::size_t bytes, std::size_t) noexcept
+{
+    copy_block(to, from, bytes);
+}
+
 #else
 
 namespace {
@@ -112,11 +117,16 @@ template <bool PastCaches>
 
 void copy_block(void* to, void const* from, std::size_t bytes) noexcept
 {
+    copy_part(to, from, bytes, bytes);
+}
+
+void copy_part(void* to, void const* from, std::size_t bytes, std::size_t whole) noexcept
+{
     static choice const ways = choose();
     auto* d = static_cast<std::byte*>(to);
     auto const* s = static_cast<std::byte const*>(from);
     if (bytes >= 16 * line) {
-        way const how = bytes >= ways.big ? ways.large : bytes >= ways.middle ? ways.medium : ways.small;
+        way const how = whole >= ways.big ? ways.large : whole >= ways.middle ? ways.medium : ways.small;
         if (how == way::movsb) {
             asm volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(bytes) : : "memory");
             return;

@@ -6,7 +6,7 @@
 //   every other block    the receiver, once it knows what became of it:
 //     given              fetched: copied_once + bytes_mapped; taken, viewed or ignored: handed_over
 //     staged             fetched: copied_twice + bytes_staged; otherwise copied_once + bytes_staged
-//     mapped             fetched: copied_once + bytes_mapped; looked at in place: nothing was moved, nothing is counted
+//     mapped             fetched: copied_once + bytes_mapped (and bytes_cooperated: what of it the sender copied); looked at in place: nothing was moved, nothing is counted
 //     attached           fetched: copied_once + bytes_cma
 //     exposed            fetched: wire
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)

@@ -38,7 +38,9 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
         t->set_handler(wire::done, &on_done, this);
         t->set_handler(wire::pull, &on_pull, this);
         t->set_handler(wire::piece, &on_piece, this);
-        for (unsigned id = wire::piece + 1; id < 256; ++id)
+        t->set_handler(wire::help, &on_help, this);
+        t->set_handler(wire::helped, &on_helped, this);
+        for (unsigned id = wire::helped + 1; id < 256; ++id)
             t->set_handler(static_cast<transport::handler_id>(id), &on_unknown, this);
     }
 }
@@ -52,9 +54,10 @@ void engine::impl::end()
 {
     for (auto const& kept : pending.everything())
         give_back({kept});
+    end_tasks();
     config.transports.clear();  // from here on nothing writes into the destinations of fetches
     for (peer p = 0; p < config.size; ++p)
-        fail_fetches(p);
+        fail_fetches(p), fail_tasks(p);
     for (get_job const& g : std::exchange(gets, {}))
         fetch_ended(*g.state, false);
     for (get_context* const g : std::exchange(gets_under_way, {})) {

@@ -7,6 +7,7 @@
 //   in the message      small ones, behind the head                                              (inline)
 //   handed over         given heap blocks where the transport maps                               (not copied)
 //   mapped              lent ranges that lie in an arena; the receiver reads them where they are    (by fetch: copied once; by view: not)
+//                       a big one that goes into the receiver's arena is copied by both sides, each from its end (cooperation.hpp)
 //   attached            lent plain memory that the receiver copies out: process_vm_readv, if the probe passed   (copied once)
 //   staged              what may change at once, and plain memory that the receiver looks at in place: copied into an arena block that
 //                       is then given (by view or take: copied once; by fetch: copied twice); and where nothing else works
@@ -171,6 +172,7 @@ struct setup {
     std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
     bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
+    bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
     thresholds::sizes sizes{};

@@ -6,7 +6,8 @@
 //   fetches    blocks that arrive in pieces, found again by number                                        mutex, held for one piece's copy
 //   token      whoever holds it polls; handlers and completions run only there                            tried, never waited for
 //   jobs       things that other threads leave for the poller                                             mutex, held for a push
-//   poller's   streams, pulls: touched only under the token
+//   tasks      blocks that are copied together with their sender                    mutex, held for a few stores
+//   poller's   streams, pulls, helps: touched only under the token
 //
 // No handler and no completion runs while one of these mutexes is held.
 
@@ -143,6 +144,19 @@ private:
     alignas(64) std::atomic<std::uint32_t> word_{0};
 };
 
+struct copy_task;
+
+/// A task of copying together (cooperation.hpp), as its owner sees it.
+struct task_slot {
+    copy_task* task = nullptr;
+    std::uint32_t generation = 0;
+    message_state* state = nullptr;  ///< a fetch that waits for what the sender has under way
+    std::size_t block = 0;
+    peer from = 0;
+    std::uint32_t senders = 0;       ///< units
+    std::uint64_t senders_bytes = 0;
+};
+
 /// A block that a transport brings.
 struct get_context {
     engine::impl* owner;
@@ -234,6 +248,15 @@ struct engine::impl {
     std::deque<pull_job> pulls;
     void serve_pulls();
     [[nodiscard]] bool serve(pull_job&);
+    struct help_job {
+        peer to;
+        wire::help_message what;
+        copy_task* task;
+        std::byte* destination;
+    };
+    std::deque<help_job> helps;
+    int serve_helps();
+    [[nodiscard]] bool serve(help_job const&);
 
     // Receiving (receive.cpp).
     static void on_small(void* context, peer source, std::span<std::byte const> payload);
@@ -243,6 +266,8 @@ struct engine::impl {
     static void on_done(void* context, peer source, std::span<std::byte const> payload);
     static void on_pull(void* context, peer source, std::span<std::byte const> payload);
     static void on_piece(void* context, peer source, std::span<std::byte const> payload);
+    static void on_help(void* context, peer source, std::span<std::byte const> payload);
+    static void on_helped(void* context, peer source, std::span<std::byte const> payload);
     void handle_message(peer source, std::span<std::byte const> payload);
     static void on_failure(void* context, peer source, std::string_view why);
     /// Says once per message that it was dropped, and why (of very many, less often).
@@ -270,6 +295,18 @@ struct engine::impl {
     void ask_for(fetching&, std::uint64_t number, std::uint64_t bytes);
     void fail_fetches(peer from);
 
+    // Blocks that are copied together with their sender (cooperation.cpp).
+    std::mutex tasks_mutex;
+    std::deque<task_slot> tasks;
+    std::vector<std::uint32_t> free_tasks;
+    [[nodiscard]] std::optional<std::uint32_t> claim_task();
+    [[nodiscard]] bool may_cooperate(message_state const&, block_state const&, void const* destination) const noexcept;
+    /// Copies a block of which `may_cooperate` holds. Null: all is there; else the state (on the heap now) of a fetch that ends later.
+    [[nodiscard]] message_state* copy_together(message_state&, std::size_t block, void* destination);
+    void end_task(std::uint32_t index, std::uint32_t number);
+    void fail_tasks(peer from);
+    void end_tasks();
+
     // For the poller (jobs.cpp).
     struct get_job {
         message_state* state;
@@ -279,7 +316,8 @@ struct engine::impl {
     std::mutex jobs_mutex;
     std::vector<get_job> gets;
     std::vector<peer> suspects;  ///< a transport said: unreachable
-    void run_jobs();
+    /// The number of portions of work done.
+    int run_jobs();
     [[nodiscard]] bool begin_get(get_job const&);
     std::vector<get_context*> gets_under_way;  ///< that a transport has; touched under the token
     void suspect(peer);

@@ -164,6 +164,14 @@ void incoming::fetch(std::size_t i, void* destination)
         if (b.size == 0)
             return;
         if (b.in_reach()) {
+            engine::impl& e = *owner_->impl_;
+            if (e.may_cooperate(*state_, b, destination)) {
+                if (state* const s = e.copy_together(*state_, i, destination))
+                    state_ = s;
+                else
+                    engine::impl::count_block(e, b, true);
+                return;
+            }
             base::copy_block(destination, b.data, b.size);
             return engine::impl::count_block(*owner_->impl_, b, true);
         }

@@ -8,7 +8,7 @@
 
 namespace towline::engine {
 
-void engine::impl::run_jobs()
+int engine::impl::run_jobs()
 {
     std::vector<peer> lost;
     std::vector<get_job> begin;
@@ -33,6 +33,7 @@ void engine::impl::run_jobs()
     }
     flush_queues();
     serve_pulls();
+    return serve_helps();
 }
 
 void engine::impl::suspect(peer p)

@@ -26,6 +26,16 @@ struct sizes {
     /// One process_vm_readv moves at most this much, so that a fault in a buffer costs little and a signal is never long delayed.
     std::size_t attach_chunk = std::size_t{1} << 20;
 
+    // Copying together with the sender (cooperation.hpp).
+
+    /// Mapped blocks that are fetched into an arena are copied by both sides from this size on.
+    std::size_t cooperate = std::size_t{32} << 10;
+    /// Bytes that one side takes at once, at least and at most.
+    std::size_t share_least = std::size_t{8} << 10;
+    std::size_t share_most = std::size_t{128} << 10;
+    /// Bytes that a sender copies for its receivers before it looks at its other messages again.
+    std::size_t help_portion = std::size_t{1} << 20;
+
     // Flow control.
 
     /// Bytes that a receiver asks for ahead when a block comes in pieces (at least two pieces).

@@ -36,6 +36,12 @@ constexpr threshold all[] = {
     {"attach_lent", &sizes::attach_lent, 1, never,
      "memory outside the shared heap is read where the sender has it from this size on; smaller is copied twice"},
     {"attach_chunk", &sizes::attach_chunk, 4096, std::size_t{1} << 30, "bytes that one system call reads from another address space"},
+    {"cooperate", &sizes::cooperate, 4096, never,
+     "a block that goes from arena to arena is copied by both sides from this size on; smaller ones by the receiver alone"},
+    {"share_least", &sizes::share_least, 4096, std::size_t{1} << 30, "bytes of such a block that one side takes at once, at least"},
+    {"share_most", &sizes::share_most, 4096, std::size_t{1} << 30, "and at most"},
+    {"help_portion", &sizes::help_portion, 4096, std::size_t{1} << 40,
+     "bytes that a sender copies for its receivers before it looks at its other messages again"},
     {"pull_window", &sizes::pull_window, 4096, std::size_t{1} << 30, "bytes asked for ahead where a block comes in pieces"},
 };
 static_assert(std::size(all) <= most_words);

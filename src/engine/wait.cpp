@@ -69,7 +69,7 @@ int engine::impl::poll(int budget, poller who)
         handler_scope const scope(this);
         n = poll_transports(budget);
         if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
-            run_jobs();
+            n += run_jobs();
     }
     if (who == poller::foreground)
         foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

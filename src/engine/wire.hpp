@@ -20,6 +20,8 @@ enum kind : transport::handler_id {
     done = 2,     ///< to the sender: delivered, or what was lent is free
     pull = 3,     ///< to the sender: send these bytes of a block
     piece = 4,    ///< bytes of a block
+    help = 5,     ///< to the sender: copy with me
+    helped = 6,   ///< to the receiver: what I took is copied
     first_direct = 16,
 };
 inline constexpr unsigned direct_handlers = 256 - first_direct;
@@ -94,6 +96,16 @@ struct pull_message {
 struct piece_header {
     std::uint64_t fetch;
     std::uint64_t offset;  ///< `refused`: these bytes will not come
+};
+struct help_message {
+    std::uint64_t id;           ///< sender's number of the message
+    std::uint64_t number;       ///< receiver's, of the task (lower 32 bits) and of its use, which the task's cursor holds
+    std::uint64_t task;         ///< shared address of a copy_task
+    std::uint64_t destination;  ///< shared address; as many bytes as the block has
+    std::uint64_t block;
+};
+struct helped_message {
+    std::uint64_t number;  ///< as in help_message
 };
 inline constexpr std::uint64_t refused = ~std::uint64_t{0};
 

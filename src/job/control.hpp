@@ -39,6 +39,7 @@ enum class counter : std::uint32_t {
     bytes_staged,      ///< of copied_once/twice: through an arena block of the sender
     bytes_mapped,      ///< of copied_once: read straight from the sender's arena
     sleeps,            ///< times a waiter went to sleep (number)
+    bytes_cooperated,  ///< of mapped: copied by the sender, while the receiver copied the rest
     count_
 };
 

@@ -27,7 +27,8 @@ statistics stats()
             .bytes_cma = get(bytes_cma),
             .bytes_staged = get(bytes_staged),
             .bytes_mapped = get(bytes_mapped),
-            .sleeps = get(sleeps)};
+            .sleeps = get(sleeps),
+            .bytes_cooperated = get(bytes_cooperated)};
 }
 
 statistics statistics::since(statistics const& before) const noexcept
@@ -47,7 +48,8 @@ statistics statistics::since(statistics const& before) const noexcept
             .bytes_cma = bytes_cma - before.bytes_cma,
             .bytes_staged = bytes_staged - before.bytes_staged,
             .bytes_mapped = bytes_mapped - before.bytes_mapped,
-            .sleeps = sleeps - before.sleeps};
+            .sleeps = sleeps - before.sleeps,
+            .bytes_cooperated = bytes_cooperated - before.bytes_cooperated};
 }
 
 } // namespace towline

@@ -46,6 +46,7 @@ struct options {
     std::uint32_t sim_in_flight = 64;
     std::size_t sim_eager = 256;
     std::uint64_t segment_bytes = std::uint64_t{1} << 30;
+    std::uint32_t cores = 0;  ///< that processes believe they share; 0: those of the machine
 };
 
 /// A seed to print when a test fails; TOWLINE_TEST_SEED repeats one.
@@ -145,6 +146,7 @@ inline void run_threads(fabric kind, peer size, options const& o, ranks::board c
             s.context = &net;
         }
         s.counters = counts[p];
+        s.shared_arena = true;
         s.oversubscribed = o.oversubscribed;
         s.background = o.background;
         s.cross_memory_attach = o.attach;
@@ -181,7 +183,7 @@ inline void run_ranks(fabric kind, peer size, options const& o, body const& f)
         EXPECT_EQ(ranks::status_of(ranks::spawn([&] { run_threads(kind, size, o, board, f); })), 0);
         return;
     }
-    ranks::run(size, o.segment_bytes, [&](int) {
+    ranks::run(size, {.segment_bytes = o.segment_bytes, .cores = o.cores}, [&](int) {
         try {
             auto const e = eng::process_engine(o.background);
             auto& job = towline::job::membership::instance();

@@ -5,6 +5,7 @@
 #include "transport/handlers.hpp"
 
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct script {
     bool busy = false;
     bool reliable = true;
     std::vector<peer> died;
+    std::function<void(message const&)> on_send;  ///< sees each message as it leaves
 
     void arrive(peer from, unsigned id, std::vector<std::byte> bytes)
     {
@@ -57,6 +59,8 @@ public:
         std::vector<std::byte> all(head.begin(), head.end());
         all.insert(all.end(), body.begin(), body.end());
         script_.sent.push_back({to, id, std::move(all)});
+        if (script_.on_send)
+            script_.on_send(script_.sent.back());
         return transport::send_status::sent;
     }
     int poll(int budget) override

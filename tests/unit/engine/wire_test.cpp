@@ -1,4 +1,5 @@
 // Pins docs/wire.md, "Engine messages": a change here is a change of the format.
+#include "engine/cooperation.hpp"
 #include "engine/wire.hpp"
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace {
 namespace wire = towline::engine::wire;
 using wire::how;
 
-static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::first_direct == 16 &&
+static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::help == 5 && wire::helped == 6 &&
+              wire::first_direct == 16 &&
               wire::direct_handlers == 240);
 static_assert(wire::wants_delivered == 1 && wire::wants_released == 2 && wire::was_refused == 4 && wire::flag_bits == 3);
 static_assert(wire::refused == ~std::uint64_t{0} && wire::least_eager == 64);
@@ -22,6 +24,11 @@ static_assert(sizeof(wire::fragment_header) == 24 && offsetof(wire::fragment_hea
 static_assert(sizeof(wire::done_message) == 8);
 static_assert(sizeof(wire::pull_message) == 40 && offsetof(wire::pull_message, fetch) == 8 && offsetof(wire::pull_message, offset) == 16 &&
               offsetof(wire::pull_message, bytes) == 24 && offsetof(wire::pull_message, block) == 32);
+static_assert(sizeof(wire::help_message) == 40 && offsetof(wire::help_message, number) == 8 && offsetof(wire::help_message, task) == 16 &&
+              offsetof(wire::help_message, destination) == 24 && offsetof(wire::help_message, block) == 32);
+static_assert(sizeof(wire::helped_message) == 8);
+static_assert(sizeof(towline::engine::copy_task) == 128 && offsetof(towline::engine::copy_task, copied) == 64 &&
+              offsetof(towline::engine::copy_task, tell) == 68);
 static_assert(sizeof(wire::piece_header) == 16 && offsetof(wire::piece_header, offset) == 8);
 
 TEST(engine_wire, numbers_are_pinned)

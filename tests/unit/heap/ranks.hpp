@@ -61,14 +61,18 @@ inline int status_of(pid_t child)
 }
 
 /// Runs ranks to their end; all must exit with 0.
-inline void run(std::uint32_t size, std::uint64_t segment_bytes, std::function<void(int)> const& body)
+inline void run(std::uint32_t size, towline::job::job_options const& options, std::function<void(int)> const& body)
 {
-    auto const file = towline::job::create_job_file(size, {.segment_bytes = segment_bytes});
+    auto const file = towline::job::create_job_file(size, options);
     std::vector<pid_t> children;
     for (std::uint32_t r = 0; r < size; ++r)
         children.push_back(spawn_rank(file.get(), static_cast<int>(r), body));
     for (pid_t const child : children)
         EXPECT_EQ(status_of(child), 0);
+}
+inline void run(std::uint32_t size, std::uint64_t segment_bytes, std::function<void(int)> const& body)
+{
+    run(size, towline::job::job_options{.segment_bytes = segment_bytes}, body);
 }
 inline void run_one(std::function<void()> const& body)
 {

@@ -1,0 +1,270 @@
+// Copying a big block together with its sender; see cooperation.hpp for the idea and docs/wire.md for the messages.
+
+#include "engine/cooperation.hpp"
+
+#include "engine/impl.hpp"
+
+#include "base/clock.hpp"
+#include "base/copy.hpp"
+#include "base/idle.hpp"
+#include "base/log.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include <sched.h>
+
+namespace towline::engine {
+
+using job::counter;
+
+namespace {
+
+/// Tasks are made so many at once.
+constexpr std::size_t batch = 16;
+/// Looks at what the sender has under way before the receiver goes to other work: longer than a share takes.
+constexpr std::uint32_t patience = 4096;
+/// How long the end of an engine waits for a peer that lives and is in the middle of a share.
+constexpr std::chrono::seconds last_patience{2};
+
+} // namespace
+
+// The receiver.
+
+std::optional<std::uint32_t> engine::impl::claim_task()
+{
+    std::lock_guard lock(tasks_mutex);
+    if (free_tasks.empty()) {
+        // Never given back: a peer may look at it late.
+        void* const memory = heap::try_allocate(batch * sizeof(copy_task));
+        if (memory == nullptr)
+            return std::nullopt;
+        for (std::size_t i = 0; i < batch; ++i) {
+            free_tasks.push_back(static_cast<std::uint32_t>(tasks.size()));
+            tasks.emplace_back().task = new (static_cast<copy_task*>(memory) + i) copy_task;
+        }
+    }
+    std::uint32_t const index = free_tasks.back();
+    free_tasks.pop_back();
+    ++tasks[index].generation;
+    return index;
+}
+
+bool engine::impl::may_cooperate(message_state const& s, block_state const& b, void const* destination) const noexcept
+{
+    // A sender that shares our core would only take it from us.
+    if (b.how != wire::how::mapped || b.size < config.sizes.cooperate || config.oversubscribed ||
+        (s.id_flags & wire::wants_released) == 0 || (peers[s.source].flags.load(std::memory_order_relaxed) & peer_state::dead) != 0)
+        return false;
+    auto const where = heap::find(destination, b.size);
+    return where && wire::pack(*where) && (config.shared_arena || where->arena == config.rank);
+}
+
+message_state* engine::impl::copy_together(message_state& s, std::size_t block, void* destination)
+{
+    block_state const& b = s.blocks[block];
+    auto* const to = static_cast<std::byte*>(destination);
+    auto const* const from = static_cast<std::byte const*>(b.data);
+    auto const index = claim_task();
+    if (!index) {
+        base::copy_block(to, from, b.size);
+        return nullptr;
+    }
+    copy_task* task = nullptr;
+    std::uint32_t number = 0;
+    {
+        std::lock_guard lock(tasks_mutex);
+        task = tasks[*index].task;
+        number = tasks[*index].generation;
+    }
+    copy_units const units(b.size);
+    copy_taker taker(*task, number, units, config.sizes.share_least, config.sizes.share_most);
+    copy_share mine = taker.begin();
+    post_control(s.source, wire::help,
+                 wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | *index,
+                                    *wire::pack(*heap::find(task, sizeof *task)), *wire::pack(*heap::find(destination, b.size)), block});
+    std::uint64_t own_bytes = 0;
+    for (; mine.count != 0; mine = taker.take_front()) {
+        std::uint64_t const at = units.begin(mine.first);
+        std::uint64_t const n = units.bytes(mine.first, mine.count);
+        base::copy_part(to + at, from + at, n, b.size);
+        own_bytes += n;
+    }
+    if (taker.damaged()) {
+        // Somebody wrote where only we two may. What nobody can be trusted to have copied we copy; the task is never used again.
+        base::log(base::log_level::warning, "rank {}: what it shares with rank {} to copy a block together was damaged", config.rank,
+                  s.source);
+        std::uint64_t const at = units.begin(taker.front());
+        base::copy_part(to + at, from + at, b.size - at, b.size);
+        return nullptr;
+    }
+    std::uint32_t const senders = taker.senders();
+    for (std::uint32_t i = 0; task->copied.load(std::memory_order_acquire) < senders && i < patience; ++i)
+        base::cpu_relax();
+    if (task->copied.load(std::memory_order_acquire) >= senders) {
+        counts.add(counter::bytes_cooperated, b.size - own_bytes);
+        std::lock_guard lock(tasks_mutex);
+        free_tasks.push_back(*index);
+        return nullptr;
+    }
+    // The sender was interrupted in the middle of a share: the fetch ends when it has done it, or has died.
+    message_state* const stays = s.on_heap ? &s : s.promote();
+    stays->running.fetch_add(1, std::memory_order_relaxed);
+    {
+        std::lock_guard lock(tasks_mutex);
+        task_slot& slot = tasks[*index];
+        slot.state = stays;
+        slot.block = block;
+        slot.from = stays->source;
+        slot.senders = senders;
+        slot.senders_bytes = b.size - own_bytes;
+    }
+    task->tell.store(1, std::memory_order_seq_cst);
+    end_task(*index, number);
+    // Died meanwhile: whoever buried it may have looked before the state was in the table.
+    if ((peers[stays->source].flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
+        fail_tasks(stays->source);
+    return stays;
+}
+
+void engine::impl::end_task(std::uint32_t index, std::uint32_t number)
+{
+    message_state* ended = nullptr;
+    std::size_t block = 0;
+    {
+        std::lock_guard lock(tasks_mutex);
+        task_slot& slot = tasks[index];
+        if (slot.generation != number || slot.state == nullptr || slot.task->copied.load(std::memory_order_seq_cst) < slot.senders)
+            return;
+        ended = std::exchange(slot.state, nullptr);
+        block = slot.block;
+        counts.add(counter::bytes_cooperated, slot.senders_bytes);
+        free_tasks.push_back(index);
+    }
+    count_block(*this, ended->blocks[block], true);
+    fetch_ended(*ended, true);
+}
+
+void engine::impl::fail_tasks(peer from)
+{
+    std::vector<message_state*> ended;
+    {
+        // Not to be used again: who is lost for another reason than its death may still write.
+        std::lock_guard lock(tasks_mutex);
+        for (auto& slot : tasks) {
+            if (slot.state == nullptr || slot.from != from)
+                continue;
+            slot.state->blocks[slot.block].counted = true;
+            ended.push_back(std::exchange(slot.state, nullptr));
+        }
+    }
+    for (message_state* const s : ended)
+        fetch_ended(*s, false);
+}
+
+void engine::impl::end_tasks()
+{
+    std::int64_t const end = base::monotonic_ns() + std::chrono::nanoseconds(last_patience).count();
+    for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+        task_slot& slot = tasks[i];
+        auto const under_way = [&] {
+            return slot.state != nullptr && slot.task->copied.load(std::memory_order_acquire) < slot.senders &&
+                   (config.is_dead == nullptr || !config.is_dead(config.context, slot.from));
+        };
+        while (under_way() && base::monotonic_ns() < end)
+            ::sched_yield();
+        if (under_way())
+            base::log(base::log_level::warning, "rank {} ends while rank {} is still copying into its memory", config.rank, slot.from);
+        end_task(i, slot.generation);
+    }
+}
+
+void engine::impl::on_helped(void* context, peer source, std::span<std::byte const> payload)
+{
+    auto& self = *static_cast<impl*>(context);
+    auto const m = wire::read<wire::helped_message>(payload);
+    if (!m || payload.size() != sizeof *m)
+        return self.drop(source, fmt::format("an end of help of {} bytes", payload.size()));
+    auto const index = static_cast<std::uint32_t>(m->number);
+    {
+        std::lock_guard lock(self.tasks_mutex);
+        if (index >= self.tasks.size() || self.tasks[index].generation == 0)
+            return self.drop(source, "an end of help that nobody waits for");
+    }
+    // Late ones, of a task that the receiver saw end itself, find another number or nothing.
+    self.end_task(index, static_cast<std::uint32_t>(m->number >> 32));
+}
+
+// The sender.
+
+void engine::impl::on_help(void* context, peer source, std::span<std::byte const> payload)
+{
+    auto& self = *static_cast<impl*>(context);
+    auto const m = wire::read<wire::help_message>(payload);
+    if (!m || payload.size() != sizeof *m)
+        return self.drop(source, fmt::format("a call for help of {} bytes", payload.size()));
+    auto const kept = self.pending.find(m->id, source, m->block);
+    if (!kept || !self.peers[source].maps)
+        return self.drop(source, "a call for help with a block that is not there");
+    help_job job{source, *m, nullptr, nullptr};
+    auto const task = wire::unpack(m->task);
+    auto const destination = wire::unpack(m->destination);
+    try {
+        // Written only is what the receiver can give: memory of its own arena.
+        if (!self.config.shared_arena && (task.arena != source || destination.arena != source))
+            throw usage_error("an arena that is not its own");
+        if (task.offset % alignof(copy_task) != 0)
+            throw usage_error("a task that is not aligned");
+        job.task = static_cast<copy_task*>(heap::attach(task, sizeof(copy_task)));
+        job.destination = static_cast<std::byte*>(heap::attach(destination, kept->size));
+    } catch (error const& e) {
+        return self.drop(source, fmt::format("a call for help into {}", e.what()));
+    }
+    if (!self.serve(job)) {
+        self.helps.push_back(job);
+        self.work.fetch_add(1, std::memory_order_relaxed);
+    }
+}
+
+bool engine::impl::serve(help_job const& job)
+{
+    // The block stays until the receiver says that it is done, or dies: both are seen by the poller only, which is us.
+    auto const kept = pending.find(job.what.id, job.to, job.what.block);
+    if (!kept || (peers[job.to].flags.load(std::memory_order_relaxed) & (peer_state::dead | peer_state::closed)) != 0)
+        return true;
+    auto const* const from = static_cast<std::byte const*>(kept->data);
+    copy_units const units(kept->size);
+    copy_taker taker(*job.task, static_cast<std::uint32_t>(job.what.number >> 32), units, config.sizes.share_least,
+                     config.sizes.share_most);
+    for (std::uint64_t done = 0; done < config.sizes.help_portion;) {
+        copy_share const mine = taker.take_back();
+        if (mine.count == 0)
+            return true;
+        std::uint64_t const at = units.begin(mine.first);
+        std::uint64_t const n = units.bytes(mine.first, mine.count);
+        base::copy_part(job.destination + at, from + at, n, units.size);
+        done += n;
+        if (taker.copied(mine))
+            post_control(job.to, wire::helped, wire::helped_message{job.what.number});
+    }
+    return false;
+}
+
+int engine::impl::serve_helps()
+{
+    int served = 0;
+    for (std::size_t n = helps.size(); n != 0; --n, ++served) {
+        help_job const job = helps.front();
+        helps.pop_front();
+        if (serve(job))
+            work.fetch_sub(1, std::memory_order_relaxed);
+        else
+            helps.push_back(job);
+    }
+    return served;
+}
+
+} // namespace towline::engine

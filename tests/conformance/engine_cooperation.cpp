@@ -1,0 +1,277 @@
+// Blocks that sender and receiver copy together: alone, late, both directions at once, from many threads, and with a kill in the middle.
+
+#include "conformance/engine_worlds.hpp"
+
+#include <csignal>
+#include <cstring>
+
+using namespace engine_worlds;
+namespace heap = towline::heap;
+
+namespace {
+
+/// Fetches what comes into blocks of the heap; the head is the pattern's number.
+struct catcher {
+    std::atomic<std::uint64_t> begun{0};
+    std::atomic<std::uint64_t> ended{0};
+    std::atomic<std::uint64_t> failed{0};
+    std::atomic<bool> wrong{false};
+
+    struct landing {
+        catcher* self;
+        std::byte* into;
+        std::size_t size;
+        std::uint64_t number;
+    };
+    static void on(void* context, eng::engine&, eng::incoming& m)
+    {
+        auto& self = *static_cast<catcher*>(context);
+        ++self.begun;
+        std::uint64_t number = 0;
+        std::memcpy(&number, m.head().data(), sizeof number);
+        std::size_t const size = m.block_size(0);
+        // Not at the begin of a block, nor of a line.
+        auto* l = new landing{&self, static_cast<std::byte*>(heap::allocate(size + 128)), size, number};
+        std::memset(l->into, 0, 128);
+        std::memset(l->into + size, 0, 128);
+        m.fetch(0, l->into + 100);
+        eng::incoming::when_ready(
+            std::move(m),
+            [](void* c, bool ok, eng::incoming&) {
+                std::unique_ptr<landing> const done(static_cast<landing*>(c));
+                if (!ok)
+                    ++done->self->failed;
+                else if (!filled(done->into + 100, done->size, done->number))
+                    done->self->wrong = true;
+                for (std::size_t i = 0; i < 100; ++i)
+                    done->self->wrong = done->self->wrong || done->into[i] != std::byte{0};
+                for (std::size_t i = done->size + 100; i < done->size + 128; ++i)
+                    done->self->wrong = done->self->wrong || done->into[i] != std::byte{0};
+                heap::deallocate(done->into);
+                ++done->self->ended;
+            },
+            l);
+    }
+};
+
+/// Lends a block of the heap, and spoils it as soon as that is allowed.
+struct loan {
+    std::byte* data = nullptr;
+    std::size_t size = 0;
+    std::atomic<bool> back{false};
+    std::atomic<bool> ok{false};
+
+    void send(eng::engine& e, peer to, eng::handler_id id, std::size_t bytes, std::uint64_t number)
+    {
+        size = bytes;
+        data = static_cast<std::byte*>(heap::allocate(size + 64)) + 8;
+        fill(data, size, number);
+        eng::block const b{data, size, eng::lending::lend, false};
+        e.send({.to = to, .handler = id, .head = std::as_bytes(std::span(&number, 1)), .blocks = {&b, 1}, .sent = {&loan::on_sent, this}});
+    }
+    static void on_sent(void* c, bool fine)
+    {
+        auto& self = *static_cast<loan*>(c);
+        std::memset(self.data, 0xee, self.size);
+        heap::deallocate(self.data - 8);
+        self.ok = fine;
+        self.back = true;
+    }
+};
+
+class engine_cooperation : public testing::TestWithParam<fabric> {
+protected:
+    static void run(body const& f)
+    {
+        options o;
+        o.oversubscribed = false;  // where cores are shared nobody cooperates
+        o.cores = 4;
+        run_ranks(GetParam(), 2, o, f);
+    }
+};
+INSTANTIATE_TEST_SUITE_P(over, engine_cooperation, testing::Values(fabric::shm_threads, fabric::shm_processes),
+                         [](auto const& p) { return name_of(p.param); });
+
+TEST_P(engine_cooperation, the_sender_helps_while_it_waits)
+{
+    run([](rank_context& c) {
+        catcher in;
+        auto const id = c.engine.add_handler(&catcher::on, &in);
+        c.barrier();
+        // How much the other side gets done is a matter of luck, that it never does anything is not. Most of it is past the portion that
+        // a sender copies at once.
+        std::uint64_t n = 0;
+        for (; n < 20 || (n < 2000 && c.total(counter::bytes_cooperated) == 0); ++n) {
+            std::size_t const size = (std::size_t{5} << 20) + n * 1000 + 1;
+            if (c.rank == 0) {
+                loan l;
+                l.send(c.engine, 1, id, size, n);
+                c.until([&] { return l.back.load(); });
+                require(l.ok, "sent");
+            } else {
+                c.until([&] { return in.ended == n + 1; });
+            }
+            c.barrier();
+        }
+        require(!in.wrong && in.failed == 0, "bytes");
+        require(c.total(counter::bytes_cooperated) > 0, "nobody ever helped");
+        require(c.total(counter::bytes_cooperated) < c.total(counter::bytes_mapped), "the receiver copies, too");
+        require(c.total(counter::bytes_mapped) == c.total(counter::bytes_copied_once) && c.total(counter::copied_once) == n, "accounting");
+        c.barrier();
+    });
+}
+
+TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
+{
+    run([](rank_context& c) {
+        catcher in;
+        auto const id = c.engine.add_handler(&catcher::on, &in);
+        c.barrier();
+        std::deque<loan> loans;
+        if (c.rank == 0) {
+            for (std::uint64_t n = 0; n < 20; ++n)
+                loans.emplace_back().send(c.engine, 1, id, 300000 + n, n);
+            // It computes, and comes late to find nothing left to do.
+            while (c.board[rank_context::first_word].load() == 0)
+                sched_yield();
+            c.until([&] { return std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back && l.ok; }); });
+        } else {
+            c.until([&] { return in.ended == 20; });
+            c.board[rank_context::first_word].store(1);
+        }
+        c.barrier();
+        require(!in.wrong && in.failed == 0, "bytes");
+        require(c.total(counter::bytes_cooperated) == 0 && c.total(counter::copied_once) == 20, "accounting");
+        c.barrier();
+    });
+}
+
+TEST_P(engine_cooperation, both_directions_and_many_at_once)
+{
+    run([](rank_context& c) {
+        catcher in;
+        auto const id = c.engine.add_handler(&catcher::on, &in);
+        c.barrier();
+        std::mt19937_64 random(test_seed() + c.rank);
+        constexpr std::uint64_t n = 150;
+        std::deque<loan> loans;
+        for (std::uint64_t i = 0; i < n; ++i) {
+            loans.emplace_back().send(c.engine, 1 - c.rank, id, 30000 + random() % (std::uint64_t{1} << random() % 22), i);
+            if (i % 16 == 15)
+                c.until([&] { return std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back.load(); }); });
+        }
+        c.until([&] { return in.ended == n && std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back && l.ok; }); });
+        require(!in.wrong && in.failed == 0, "bytes");
+        c.barrier();
+        require(c.total(counter::copied_once) == 2 * n, "accounting");
+        c.barrier();
+    });
+}
+
+TEST_P(engine_cooperation, threads_fetch_while_others_poll)
+{
+    run([](rank_context& c) {
+        struct keeper {
+            std::mutex mutex;
+            std::deque<eng::incoming> messages;
+            static void on(void* context, eng::engine&, eng::incoming& m)
+            {
+                auto& self = *static_cast<keeper*>(context);
+                m.keep();
+                std::lock_guard const lock(self.mutex);
+                self.messages.push_back(std::move(m));
+            }
+        } in;
+        auto const id = c.engine.add_handler(&keeper::on, &in);
+        c.barrier();
+        constexpr std::uint64_t n = 60;
+        std::atomic<std::uint64_t> done{0};
+        std::atomic<bool> wrong{false};
+        std::vector<std::thread> workers;
+        for (int w = 0; w < 3; ++w) {
+            workers.emplace_back([&] {
+                while (done.load() < n && !wrong) {
+                    std::optional<eng::incoming> m;
+                    {
+                        std::lock_guard const lock(in.mutex);
+                        if (!in.messages.empty()) {
+                            m.emplace(std::move(in.messages.front()));
+                            in.messages.pop_front();
+                        }
+                    }
+                    if (!m) {
+                        sched_yield();
+                        continue;
+                    }
+                    std::uint64_t number = 0;
+                    std::memcpy(&number, m->head().data(), sizeof number);
+                    auto* const into = static_cast<std::byte*>(heap::allocate(m->block_size(0)));
+                    m->fetch(0, into);
+                    if (!c.engine.wait([&] { return m->ready(); }, "a fetch", 60s) || m->failed() ||
+                        !filled(into, m->block_size(0), number))
+                        wrong = true;
+                    m.reset();
+                    heap::deallocate(into);
+                    done.fetch_add(1);
+                }
+            });
+        }
+        std::deque<loan> loans;
+        for (std::uint64_t i = 0; i < n; ++i)
+            loans.emplace_back().send(c.engine, 1 - c.rank, id, 20000 + i * 9000, i);
+        c.until([&] { return done.load() == n || wrong.load(); });
+        for (auto& t : workers)
+            t.join();
+        require(!wrong, "a thread fetched something else");
+        c.until([&] { return std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back && l.ok; }); });
+        c.barrier();
+    });
+}
+
+// Senders and receivers are killed at any moment, in the middle of a share, too.
+TEST(engine_cooperation_of_processes, killed_at_any_moment)
+{
+    std::mt19937_64 random(test_seed());
+    for (int round = 0; round < 12; ++round) {
+        auto const file = towline::job::create_job_file(3, {.segment_bytes = std::uint64_t{1} << 28, .cores = 8, .keep_going = true});
+        towline::job::control_view control(file.get());
+        ranks::board const board;
+        std::vector<pid_t> children;
+        for (int r = 0; r < 3; ++r) {
+            children.push_back(ranks::spawn_rank(file.get(), r, [&](int) {
+                catcher in;
+                std::atomic<int> deaths{0};
+                auto const e = eng::process_engine(round % 2 == 0);
+                auto const id = e->add_handler(&catcher::on, &in);
+                e->on_death([](void* c, peer) { ++*static_cast<std::atomic<int>*>(c); }, &deaths);
+                towline::job::membership::instance().fence();
+                board[2].fetch_add(1);
+                for (std::uint64_t number = 0; deaths == 0 || number < 20; ++number) {
+                    loan l;
+                    peer const to = static_cast<peer>((e->rank() + 1 + number % 2) % 3);
+                    try {
+                        l.send(*e, to, id, std::size_t{700000} << number % 3, number);
+                    } catch (towline::peer_error const&) {
+                        heap::deallocate(l.data - 8);
+                        continue;
+                    }
+                    require(e->wait([&] { return l.back.load(); }, "a loan", 30s), "loans come back, death or not");
+                }
+                require(e->wait([&] { return in.ended == in.begun && deaths == 1; }, "fetches", 30s), "fetches end");
+                require(e->drain(30s) && !in.wrong, "bytes");
+                board[3].fetch_add(1);
+                require(e->wait([&] { return board[3].load() == 2; }, "the other", 30s), "the other");
+            }));
+        }
+        board.wait(2, 3);
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));
+        kill(children[1], SIGKILL);
+        int const status = ranks::status_of(children[1]);
+        EXPECT_TRUE(WIFSIGNALED(status));
+        control.mark_dead(1, status);
+        EXPECT_EQ(ranks::status_of(children[0]), 0);
+        EXPECT_EQ(ranks::status_of(children[2]), 0);
+    }
+}
+
+} // namespace

@@ -1,0 +1,452 @@
+// Blocks that sender and receiver copy together: the task by itself, and each side against one that is played by hand.
+
+#include "engine/cooperation.hpp"
+
+#include "engine/wire.hpp"
+#include "heap/heap.hpp"
+#include "job/control.hpp"
+#include "unit/engine/scripted.hpp"
+#include "unit/heap/ranks.hpp"
+
+#include <gtest/gtest.h>
+#include <random>
+#include <thread>
+
+namespace eng = towline::engine;
+namespace heap = towline::heap;
+namespace wire = towline::engine::wire;
+using eng::copy_share;
+using eng::copy_taker;
+using eng::copy_task;
+using eng::copy_units;
+using scripted::bytes;
+using scripted::peer;
+using towline::job::counter;
+
+namespace {
+
+constexpr std::size_t least = 8192;
+constexpr std::size_t most = 65536;
+
+TEST(engine_cooperation, units_cover_a_block)
+{
+    for (std::uint64_t const size : {std::uint64_t{1}, std::uint64_t{4096}, std::uint64_t{4097}, std::uint64_t{1} << 27, (std::uint64_t{1} << 27) + 1,
+                                     std::uint64_t{1} << 40, wire::max_block}) {
+        copy_units const u(size);
+        EXPECT_LE(u.count, copy_units::most);
+        EXPECT_EQ(u.bytes(0, u.count), size);
+        EXPECT_GT(u.bytes(u.count - 1, 1), 0U);
+    }
+}
+
+TEST(engine_cooperation, each_unit_is_taken_once)
+{
+    std::uint64_t const seed = std::random_device{}();
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    copy_task task;
+    for (std::uint32_t number = 1; number < 2000; ++number) {
+        copy_units const units(1 + random() % (std::uint64_t{1} << random() % 28));
+        copy_taker receiver(task, number, units, least, most);
+        copy_taker sender(task, number, units, 1 << random() % 20, 1 << random() % 20);
+        std::vector<int> taken(units.count);
+        std::uint32_t by_sender = 0;
+        auto const mark = [&](copy_share s) {
+            for (std::uint32_t i = 0; i < s.count; ++i)
+                ++taken.at(s.first + i);
+        };
+        EXPECT_EQ(sender.take_back().count, 0U);  // not begun
+        mark(receiver.begin());
+        for (bool receivers_end = false; !receivers_end;) {
+            if (random() % 2 == 0) {
+                auto const s = sender.take_back();
+                by_sender += s.count;
+                mark(s);
+            } else {
+                auto const s = receiver.take_front();
+                receivers_end = s.count == 0;
+                mark(s);
+            }
+        }
+        EXPECT_EQ(sender.take_back().count, 0U);
+        EXPECT_FALSE(receiver.damaged());
+        EXPECT_EQ(receiver.senders(), by_sender);
+        EXPECT_EQ(std::count(taken.begin(), taken.end(), 1), static_cast<std::ptrdiff_t>(units.count));
+    }
+}
+
+TEST(engine_cooperation, two_threads_copy_and_a_late_one_takes_nothing)
+{
+    constexpr std::uint32_t rounds = 300;
+    constexpr std::size_t size = 300001;
+    std::vector<std::byte> from(size), to(size);
+    copy_task task;
+    copy_units const units(size);
+    std::atomic<std::uint32_t> called{0};
+    std::atomic<bool> late{false};
+    std::thread sender([&] {
+        std::uint32_t seen = 0;
+        while (seen != rounds) {
+            std::uint32_t const number = called.load(std::memory_order_acquire);
+            if (number == seen) {
+                std::this_thread::yield();
+                continue;
+            }
+            seen = number;
+            copy_taker taker(task, number, units, least, most);
+            copy_taker stale(task, number - 1, units, least, most);
+            late = late || stale.take_back().count != 0;
+            for (auto s = taker.take_back(); s.count != 0; s = taker.take_back()) {
+                std::memcpy(to.data() + units.begin(s.first), from.data() + units.begin(s.first), units.bytes(s.first, s.count));
+                (void)taker.copied(s);
+            }
+        }
+    });
+    for (std::uint32_t number = 1; number <= rounds; ++number) {
+        std::fill(from.begin(), from.end(), static_cast<std::byte>(number));
+        copy_taker taker(task, number, units, least, most);
+        auto s = taker.begin();
+        called.store(number, std::memory_order_release);
+        for (; s.count != 0; s = taker.take_front())
+            std::memcpy(to.data() + units.begin(s.first), from.data() + units.begin(s.first), units.bytes(s.first, s.count));
+        ASSERT_FALSE(taker.damaged());
+        while (task.copied.load(std::memory_order_acquire) < taker.senders())
+            std::this_thread::yield();
+        ASSERT_EQ(to, from);
+    }
+    sender.join();
+    EXPECT_FALSE(late);
+}
+
+TEST(engine_cooperation, a_damaged_cursor_is_noticed)
+{
+    std::mt19937_64 random(7);
+    copy_units const units(1 << 20);
+    for (int i = 0; i < 20000; ++i) {
+        copy_task task;
+        copy_taker receiver(task, 5, units, least, most);
+        auto const first = receiver.begin();
+        std::uint64_t word = task.cursor.load();
+        word ^= std::uint64_t{1} << random() % 64 | std::uint64_t{random() % 2} << random() % 64;
+        task.cursor.store(word);
+        copy_taker sender(task, 5, units, least, most);
+        auto const s = sender.take_back();
+        ASSERT_LE(s.first + s.count, units.count);
+        auto const r = receiver.take_front();
+        ASSERT_LE(r.first + r.count, units.count);
+        ASSERT_TRUE(r.count == 0 || r.first == first.count);
+        ASSERT_LE(receiver.front(), units.count);
+    }
+}
+
+/// Rank 0, whose peer 1 is played by the test, in a process that is a job of one: both are in its arena.
+struct rank_zero {
+    scripted::script script;
+    std::array<std::atomic<std::uint64_t>, 32> counters{};
+    std::atomic<std::uint32_t> deaths{0};
+    bool one_is_dead = false;
+    std::unique_ptr<eng::engine> engine;
+    eng::handler_id id = 0;
+    void* into = nullptr;
+    int ended = 0;
+    bool ok = false;
+
+    explicit rank_zero(bool shared_arena = true)
+    {
+        eng::setup s;
+        s.rank = 0;
+        s.size = 3;
+        s.transports.push_back(std::make_unique<scripted::component>(script));
+        s.counters = counters;
+        s.deaths = &deaths;
+        s.is_dead = [](void* c, peer p) { return p == 1 && static_cast<rank_zero*>(c)->one_is_dead; };
+        s.context = this;
+        s.shared_arena = shared_arena;
+        s.sizes.cooperate = 32768;
+        engine = std::make_unique<eng::engine>(std::move(s));
+        id = engine->add_handler(
+            [](void* context, eng::engine&, eng::incoming& m) {
+                auto& self = *static_cast<rank_zero*>(context);
+                m.fetch(0, self.into);
+                eng::incoming::when_ready(
+                    std::move(m),
+                    [](void* c, bool fetched, eng::incoming&) {
+                        ++static_cast<rank_zero*>(c)->ended;
+                        static_cast<rank_zero*>(c)->ok = fetched;
+                    },
+                    &self);
+            },
+            this);
+    }
+    [[nodiscard]] std::uint64_t count(counter c) const { return counters[static_cast<std::size_t>(c)].load(); }
+    [[nodiscard]] std::size_t sent(unsigned kind) const
+    {
+        return static_cast<std::size_t>(std::count_if(script.sent.begin(), script.sent.end(), [&](auto const& m) { return m.id == kind; }));
+    }
+    /// A message of peer 1 that lends a block of the heap.
+    void lend(void* block, std::size_t size)
+    {
+        auto const where = wire::pack(*heap::find(block, size));
+        script.arrive(1, wire::message,
+                      bytes(wire::message_header{0, id, 1, 77 << wire::flag_bits | wire::wants_released},
+                            wire::descriptor::make(wire::how::mapped, size, *where)));
+    }
+    void settle()
+    {
+        for (int i = 0; i < 600; ++i)  // long enough to look for deaths
+            engine->progress();
+    }
+};
+
+wire::help_message help_in(scripted::message const& m)
+{
+    wire::help_message h;
+    std::memcpy(&h, m.bytes.data(), sizeof h);
+    return h;
+}
+
+struct big_pair {
+    static constexpr std::size_t size = 500000;
+    std::byte* from = static_cast<std::byte*>(heap::allocate(size));
+    std::byte* to = static_cast<std::byte*>(heap::allocate(size));
+    big_pair()
+    {
+        for (std::size_t i = 0; i < size; ++i)
+            from[i] = static_cast<std::byte>(i * 7 + i / 4096);
+        std::memset(to, 0, size);
+    }
+    [[nodiscard]] bool same() const { return std::memcmp(from, to, size) == 0; }
+};
+
+/// The sender's part, played by hand.
+struct played_sender {
+    explicit played_sender(wire::help_message const& h)
+        : number(h.number), units(big_pair::size),
+          taker(*static_cast<copy_task*>(heap::attach(wire::unpack(h.task), sizeof(copy_task))), static_cast<std::uint32_t>(h.number >> 32),
+                units, least, most)
+    {
+    }
+    std::uint64_t number;
+    copy_units units;
+    copy_taker taker;
+    copy_share taken{};
+
+    void copy(big_pair const& p)
+    {
+        std::memcpy(p.to + units.begin(taken.first), p.from + units.begin(taken.first), units.bytes(taken.first, taken.count));
+    }
+};
+
+void in_a_job(std::function<void()> const& body)
+{
+    EXPECT_EQ(ranks::status_of(ranks::spawn(body)), 0);
+}
+
+TEST(engine_cooperation, a_receiver_finishes_alone)
+{
+    in_a_job([] {
+        big_pair p;
+        rank_zero r;
+        r.into = p.to;
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 1 && r.ok && p.same());
+        CHECK_THAT(r.sent(wire::help) == 1 && r.sent(wire::done) == 1);
+        CHECK_THAT(r.count(counter::bytes_copied_once) == p.size && r.count(counter::bytes_mapped) == p.size);
+        CHECK_THAT(r.count(counter::bytes_cooperated) == 0);
+        // Who comes now finds nothing to do.
+        played_sender late(help_in(r.script.sent[0]));
+        CHECK_THAT(late.taker.take_back().count == 0);
+        // The next block uses the same task under another number.
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 2 && late.taker.take_back().count == 0 && r.sent(wire::help) == 2);
+        CHECK_THAT(help_in(r.script.sent[2]).task == help_in(r.script.sent[0]).task);
+    });
+}
+
+TEST(engine_cooperation, plain_destinations_and_small_blocks_are_copied_by_the_receiver)
+{
+    in_a_job([] {
+        big_pair p;
+        rank_zero r;
+        std::vector<std::byte> plain(p.size);
+        r.into = plain.data();
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 1 && r.ok && std::memcmp(plain.data(), p.from, p.size) == 0);
+        r.into = p.to;
+        r.lend(p.from, 32767);
+        r.settle();
+        CHECK_THAT(r.ended == 2 && r.sent(wire::help) == 0);
+        r.lend(p.from, 32768);
+        r.settle();
+        CHECK_THAT(r.ended == 3 && r.sent(wire::help) == 1);
+    });
+}
+
+TEST(engine_cooperation, a_share_that_takes_long_ends_the_fetch_later)
+{
+    in_a_job([] {
+        big_pair p;
+        rank_zero r;
+        std::optional<played_sender> s;
+        r.script.on_send = [&](scripted::message const& m) {
+            if (m.id == wire::help) {
+                s.emplace(help_in(m));
+                s->taken = s->taker.take_back();
+            }
+        };
+        r.into = p.to;
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(s && s->taken.count != 0 && r.ended == 0 && r.sent(wire::done) == 0);
+        // Told too early, or by somebody else, or of another task: nothing happens.
+        r.script.arrive(1, wire::helped, bytes(s->number));
+        r.script.arrive(2, wire::helped, bytes(s->number));
+        r.script.arrive(1, wire::helped, bytes(s->number + (std::uint64_t{1} << 32)));
+        r.script.arrive(1, wire::helped, bytes(s->number + 1));
+        r.script.arrive(1, wire::helped, bytes(~std::uint64_t{0}));
+        r.script.arrive(1, wire::helped, bytes(std::uint32_t{0}));
+        r.settle();
+        CHECK_THAT(r.ended == 0);
+        s->copy(p);
+        CHECK_THAT(s->taker.copied(s->taken));
+        r.script.arrive(1, wire::helped, bytes(s->number));
+        r.script.arrive(1, wire::helped, bytes(s->number));
+        r.settle();
+        CHECK_THAT(r.ended == 1 && r.ok && p.same() && r.sent(wire::done) == 1);
+        CHECK_THAT(r.count(counter::bytes_mapped) == p.size);
+        CHECK_THAT(r.count(counter::bytes_cooperated) == s->units.bytes(s->taken.first, s->taken.count));
+    });
+}
+
+TEST(engine_cooperation, a_sender_that_dies_in_a_share_fails_the_fetch)
+{
+    in_a_job([] {
+        big_pair p;
+        rank_zero r;
+        std::optional<played_sender> s;
+        r.script.on_send = [&](scripted::message const& m) {
+            if (m.id == wire::help && !s) {
+                s.emplace(help_in(m));
+                s->taken = s->taker.take_back();
+            }
+        };
+        r.into = p.to;
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 0);
+        r.one_is_dead = true;
+        ++r.deaths;
+        r.settle();
+        CHECK_THAT(r.ended == 1 && !r.ok);
+        CHECK_THAT(r.count(counter::bytes_copied_once) == 0);
+        // What it lent before is still there.
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 2 && r.ok && p.same() && r.sent(wire::help) == 1);
+    });
+}
+
+TEST(engine_cooperation, an_engine_that_ends_waits_for_shares_under_way)
+{
+    in_a_job([] {
+        big_pair p;
+        rank_zero r;
+        std::optional<played_sender> s;
+        r.script.on_send = [&](scripted::message const& m) {
+            if (m.id == wire::help) {
+                s.emplace(help_in(m));
+                s->taken = s->taker.take_back();
+            }
+        };
+        r.into = p.to;
+        r.lend(p.from, p.size);
+        r.settle();
+        CHECK_THAT(r.ended == 0);
+        std::thread sender([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            s->copy(p);
+            (void)s->taker.copied(s->taken);
+        });
+        r.engine.reset();
+        sender.join();
+        CHECK_THAT(r.ended == 1 && r.ok && p.same());
+    });
+}
+
+TEST(engine_cooperation, a_damaged_task_costs_no_byte)
+{
+    in_a_job([] {
+        for (std::uint64_t const junk : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 32 | 0x00010002}) {
+            big_pair p;
+            rank_zero r;
+            r.script.on_send = [&](scripted::message const& m) {
+                if (m.id == wire::help)
+                    static_cast<copy_task*>(heap::attach(wire::unpack(help_in(m).task), sizeof(copy_task)))->cursor.store(junk);
+            };
+            r.into = p.to;
+            r.lend(p.from, p.size);
+            r.settle();
+            CHECK_THAT(r.ended == 1 && r.ok && p.same());
+        }
+    });
+}
+
+// The sender's side: what it lent, and nothing else, goes into what the receiver names.
+TEST(engine_cooperation, calls_for_help_that_lie)
+{
+    in_a_job([] {
+        big_pair p;
+        for (bool const shared : {true, false}) {
+            rank_zero r(shared);
+            int freed = 0;
+            eng::block const b{p.from, p.size, eng::lending::lend, false};
+            r.engine->send({.to = 1, .handler = r.id, .blocks = {&b, 1}, .sent = {[](void* c, bool) { ++*static_cast<int*>(c); }, &freed}});
+            wire::message_header h;
+            std::memcpy(&h, r.script.sent[0].bytes.data(), sizeof h);
+            std::uint64_t const id = h.id_flags >> wire::flag_bits;
+            auto* const task = new (heap::allocate(2 * sizeof(copy_task))) copy_task;
+            copy_units const units(p.size);
+            copy_taker receiver(*task, 9, units, least, most);
+            auto const first = receiver.begin();
+            auto const at = [](void const* where) { return *wire::pack(*heap::find(where, 1)); };
+            std::uint64_t const number = std::uint64_t{9} << 32 | 3;
+            std::memset(p.to, 0, p.size);
+            auto const nothing = [&] { return std::all_of(p.to, p.to + p.size, [](std::byte x) { return x == std::byte{0}; }); };
+            using bad = wire::help_message;
+            for (auto const& m : {bad{id + 1, number, at(task), at(p.to), 0}, bad{id, number, at(task), at(p.to), 1},
+                                  bad{~std::uint64_t{0}, number, at(task), at(p.to), ~std::uint64_t{0}},
+                                  bad{id, number, at(task) + 8, at(p.to), 0}, bad{id, number, at(task), std::uint64_t{1} << 43, 0},
+                                  bad{id, number, ~std::uint64_t{0} & ~std::uint64_t{63}, at(p.to), 0},
+                                  bad{id, number, at(task), std::uint64_t{77} << 44, 0},
+                                  bad{id, number + (std::uint64_t{1} << 32), at(task), at(p.to), 0}})
+                r.script.arrive(1, wire::help, bytes(m));
+            r.script.arrive(2, wire::help, bytes(bad{id, number, at(task), at(p.to), 0}));
+            r.script.arrive(1, wire::help, bytes(bad{id, number, at(task), at(p.to), 0}, number));
+            r.script.arrive(1, wire::help, bytes(number));
+            r.settle();
+            CHECK_THAT(nothing());
+            r.script.arrive(1, wire::help, bytes(bad{id, number, at(task), at(p.to), 0}));
+            r.settle();
+            if (!shared) {
+                // Rank 1 has no business in the arena of rank 0.
+                CHECK_THAT(nothing());
+            } else {
+                std::uint64_t const rest = units.begin(first.count);
+                CHECK_THAT(receiver.take_front().count == 0 && !receiver.damaged());
+                CHECK_THAT(task->copied == receiver.senders() && receiver.senders() == units.count - first.count);
+                CHECK_THAT(std::memcmp(p.to + rest, p.from + rest, p.size - rest) == 0);
+                CHECK_THAT(std::all_of(p.to, p.to + rest, [](std::byte x) { return x == std::byte{0}; }));
+                CHECK_THAT(r.sent(wire::helped) == 0);
+            }
+            CHECK_THAT(freed == 0);
+            r.script.arrive(1, wire::done, bytes(id << wire::flag_bits | wire::wants_released));
+            r.settle();
+            CHECK_THAT(freed == 1);
+        }
+    });
+}
+
+} // namespace
