@@ -125,6 +125,39 @@ peer engine::size() const noexcept
     return impl_->config.size;
 }
 
+bool engine::maps(peer who) noexcept
+{
+    if (who == rank())
+        return true;
+    try {
+        return impl_->reach(who).maps;
+    } catch (...) {
+        return false;
+    }
+}
+
+void engine::wake(peer who) noexcept
+{
+    if (transport::component* const via = impl_->peers[who].via; via != nullptr)
+        via->wake(who);
+}
+
+bool engine::is_gone(peer who) const noexcept
+{
+    return (impl_->peers[who].flags.load(std::memory_order_acquire) & peer_state::dead) != 0;
+}
+
+void engine::on_poll(int (*function)(void* context), void* context)
+{
+    impl_->poll_function = function;
+    impl_->poll_context = context;
+}
+
+void engine::ask_polls(int change) noexcept
+{
+    impl_->polls_asked.fetch_add(change, std::memory_order_acq_rel);
+}
+
 handler_id engine::add_handler(handler function, void* context)
 {
     impl_->require_open();

@@ -257,6 +257,20 @@ public:
     /// for it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
 
+    // For whoever speaks with peers through memory that both map (heap.hpp), beside the messages.
+
+    /// True if the peer and this process map each other's heap. False, too, where the peer cannot be reached at all.
+    [[nodiscard]] bool maps(peer) noexcept;
+    /// After a store that the peer may wait for: its sleepers look again. Cheap when nobody sleeps. The peer maps.
+    void wake(peer) noexcept;
+    /// The peer was found dead, as told by on_death. A load.
+    [[nodiscard]] bool is_gone(peer) const noexcept;
+    /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns
+    /// how much it did (0: it found nothing to do). Before the first message only.
+    void on_poll(int (*function)(void* context), void* context);
+    /// One more (1) or less (-1) asks. Any thread.
+    void ask_polls(int change) noexcept;
+
     /// Calls the function from waits that have lasted longer than thresholds::long_wait, on their threads: about five times a second while
     /// they sleep, and once when they end. It may look at anything; it must not wait, send, poll or throw. Before the first wait.
     void on_long_wait(void (*function)(void* context, long_wait const&), void* context);

@@ -199,6 +199,11 @@ struct engine::impl {
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
     bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
+    int (*poll_function)(void*) = nullptr;
+    void* poll_context = nullptr;
+    std::atomic<int> polls_asked{0};
+    /// What on_poll installed, if somebody asks for it; token held.
+    int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
     void (*long_wait_function)(void*, long_wait const&) = nullptr;
     void* long_wait_context = nullptr;
     void set_waiting_for(char const* what) noexcept;

@@ -67,7 +67,7 @@ int engine::impl::poll(int budget, poller who)
     int n = 0;
     {
         handler_scope const scope(this);
-        n = poll_transports(budget);
+        n = poll_transports(budget) + poll_others();
         if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
             n += run_jobs();
     }
@@ -119,6 +119,10 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
             stay = stay && !t->pending();
             if (std::int64_t const at_most = t->sleep_limit_ns(); at_most >= 0)
                 limit = std::min(limit, std::chrono::nanoseconds(at_most));
+        }
+        if (stay) {
+            handler_scope const scope(this);
+            stay = poll_others() == 0;
         }
         release_token();
         stay = stay && !deaths_moved();

@@ -86,6 +86,10 @@ public:
     /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.
     [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
 
+    /// After a store to memory that the peer maps, too: whoever sleeps there looks again. Cheap when nobody sleeps. Any thread. Only with
+    /// can_map.
+    virtual void wake(peer) noexcept {}
+
     /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get; without it, the four throw usage_error.
     [[nodiscard]] virtual region expose(void* begin, std::size_t size);
     /// Ends that: no later `get` or `put` touches the memory. Throws usage_error for what this component did not expose, or concealed

@@ -61,6 +61,8 @@ public:
 
     void set_handler(handler_id id, handler function, void* context) override { handlers_.set(id, function, context); }
 
+    void wake(peer p) noexcept override { env_->event(p).notify(env_->fences()); }
+
     void one_thread() noexcept override
     {
         for (peer p = 0; p < size_; ++p)
