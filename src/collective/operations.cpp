@@ -1,6 +1,7 @@
 #include "collective/operations.hpp"
 #include "collective/between.hpp"
 #include "collective/choice.hpp"
+#include "collective/over_lanes.hpp"
 
 #include <towline/error.hpp>
 
@@ -55,6 +56,8 @@ void barrier(schedule& s, team const& t)
 {
     if (t.is_inter())
         return between::barrier(s, t);
+    if (s.lanes() != nullptr && over_lanes::barrier(s, t.is_crowded()))
+        return;
     switch (for_data(routine::barrier, 0, t)) {
     case algorithm::linear: return algorithms::barrier_linear(s, t.here());
     case algorithm::tree: return algorithms::barrier_tree(s, t.here());
@@ -67,6 +70,8 @@ void bcast(schedule& s, team const& t, void* data, std::uint64_t bytes, int root
     check_root(t, root, "bcast");
     if (t.is_inter())
         return between::bcast(s, t, data, bytes, root);
+    if (s.lanes() != nullptr && over_lanes::bcast(s, data, bytes, root))
+        return;
     if (for_data(routine::bcast, bytes, t) == algorithm::scatter_ring)
         return algorithms::bcast_scatter_ring(s, t.here(), data, bytes, root);
     algorithms::bcast_binomial(s, t.here(), data, bytes, root);
@@ -78,6 +83,8 @@ void gather(schedule& s, team const& t, void const* send, void* receive, std::ui
     layout_of_blocks const blocks(bytes);
     if (t.is_inter())
         return between::gather(s, t, send, bytes, receive, blocks, root);
+    if (s.lanes() != nullptr && over_lanes::gather(s, send, receive, bytes, root))
+        return;
     if (for_data(routine::gather, bytes, t) == algorithm::binomial)
         return algorithms::gather_binomial(s, t.here(), send, bytes, receive, root);
     algorithms::gather_linear(s, t.here(), send, bytes, receive, blocks, root);
@@ -89,6 +96,8 @@ void scatter(schedule& s, team const& t, void const* send, void* receive, std::u
     layout_of_blocks const blocks(bytes);
     if (t.is_inter())
         return between::scatter(s, t, send, blocks, receive, bytes, root);
+    if (s.lanes() != nullptr && over_lanes::scatter(s, send, receive, bytes, root))
+        return;
     if (for_data(routine::scatter, bytes, t) == algorithm::binomial)
         return algorithms::scatter_binomial(s, t.here(), send, receive, bytes, root);
     algorithms::scatter_linear(s, t.here(), send, blocks, receive, bytes, root);
@@ -125,6 +134,8 @@ void allgather(schedule& s, team const& t, void const* send, std::uint64_t bytes
     layout_of_blocks const blocks(receive_bytes);
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
+    if (s.lanes() != nullptr && over_lanes::allgather(s, send, receive, blocks))
+        return;
     switch (for_data(routine::allgather, receive_bytes, t)) {
     case algorithm::doubling:
         return algorithms::allgather_doubling(s, t.here(), send, receive, receive_bytes);
@@ -141,6 +152,8 @@ void allgatherv(schedule& s, team const& t, void const* send, std::uint64_t byte
     layout_of_blocks const blocks(counts, offsets);
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
+    if (s.lanes() != nullptr && over_lanes::allgather(s, send, receive, blocks))
+        return;
     std::uint64_t const total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
     if (for_data(routine::allgatherv, total, t) == algorithm::bruck)
         return algorithms::allgather_bruck(s, t.here(), send, receive, blocks);
@@ -153,6 +166,8 @@ void alltoall(schedule& s, team const& t, void const* send, std::uint64_t bytes,
     layout_of_blocks const receiving(receive_bytes);
     if (t.is_inter())
         return between::alltoall(s, t, send, sending, receive, receiving);
+    if (s.lanes() != nullptr && over_lanes::alltoall(s, send, receive, receive_bytes))
+        return;
     auto const use = for_data(routine::alltoall, receive_bytes, t);
     if (use == algorithm::bruck)
         return algorithms::alltoall_bruck(s, t.here(), send, receive, receive_bytes);
@@ -178,6 +193,8 @@ void reduce(schedule& s, team const& t, void const* send, void* receive, std::ui
     check_root(t, root, "reduce");
     if (t.is_inter())
         return between::reduce(s, t, send, receive, count, r, root);
+    if (s.lanes() != nullptr && over_lanes::reduce(s, send, receive, count, r, root))
+        return;
     if (for_reduction(routine::reduce, count, r, t) == algorithm::scatter_gather)
         return algorithms::reduce_scatter_gather(s, t.here(), send, receive, count, r, root);
     algorithms::reduce_binomial(s, t.here(), send, receive, count, r, root);
@@ -187,6 +204,8 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
 {
     if (t.is_inter())
         return between::allreduce(s, t, send, receive, count, r);
+    if (s.lanes() != nullptr && over_lanes::allreduce(s, send, receive, count, r, t.is_crowded()))
+        return;
     switch (for_reduction(routine::allreduce, count, r, t)) {
     case algorithm::binomial:  // the fewest messages
         algorithms::reduce_binomial(s, t.here(), send, receive, count, r, 0);
@@ -203,6 +222,8 @@ void reduce_scatter_blocks(schedule& s, team const& t, void const* send, void* r
 {
     if (t.is_inter())
         return between::reduce_scatter(s, t, send, receive, blocks, r);
+    if (s.lanes() != nullptr && over_lanes::reduce_scatter(s, send, receive, blocks, total, r))
+        return;
     switch (for_reduction(routine::reduce_scatter, total, r, t)) {
     case algorithm::halving:
         return algorithms::reduce_scatter_halving(s, t.here(), send, receive, blocks, r);
@@ -235,12 +256,16 @@ void reduce_scatter(schedule& s, team const& t, void const* send, void* receive,
 void scan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     only_intra(t, "scan");
+    if (s.lanes() != nullptr && over_lanes::scan(s, send, receive, count, r))
+        return;
     algorithms::scan_doubling(s, t.here(), send, receive, count, r);
 }
 
 void exscan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     only_intra(t, "exscan");
+    if (s.lanes() != nullptr && over_lanes::exscan(s, send, receive, count, r))
+        return;
     algorithms::exscan_doubling(s, t.here(), send, receive, count, r);
 }
 

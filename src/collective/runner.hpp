@@ -6,6 +6,7 @@
 // message that ends within its start leaves the count above zero.
 
 #include "collective/ending.hpp"
+#include "collective/lane_queue.hpp"
 #include "collective/schedule.hpp"
 #include "collective/team.hpp"
 
@@ -25,7 +26,7 @@ namespace towline::collective {
 ///
 /// Threads: `done` from any thread. Everything else by its owner, while nothing is under way.
 template <class Matcher, class Request>
-class basic_request {
+class basic_request : public lane_task {
 public:
     basic_request() = default;
     basic_request(basic_request const&) = delete;
@@ -48,10 +49,38 @@ public:
         at_ = 0;
         ending_.store(ending::ok, std::memory_order_relaxed);
         state_.store(state::pending, std::memory_order_relaxed);
+        if (is_over_lanes()) {
+            run_.start(*schedule_.lanes());
+            (void)poll();
+            return;
+        }
         under_way_.store(1, std::memory_order_relaxed);
         begun_ = 0;
         advance();
     }
+
+    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left. Not for
+    /// schedules that run again.
+    [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
+    /// Does what can be done now; true if it has ended.
+    bool poll() override
+    {
+        if (done())
+            return true;
+        lane_run::state const s = run_.advance(schedule_.lane_steps(), schedule_.operation());
+        switch (s) {
+        case lane_run::state::waits: return false;
+        case lane_run::state::ended: break;
+        case lane_run::state::failed_mismatch: fail(ending::mismatch); break;
+        case lane_run::state::failed_dead: fail(ending::peer_died); break;
+        case lane_run::state::failed_lost: fail(ending::lost); break;
+        }
+        end();
+        return true;
+    }
+
+    /// Over lanes: whom it waits for, or all_ranks.
+    [[nodiscard]] int waits_for() const noexcept { return run_.waits_for(schedule_.lane_steps()); }
 
     /// Nothing is under way. What the operation did is visible then.
     [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
@@ -156,6 +185,11 @@ private:
         }
         if (begun_ != 0 && !all_ended())
             return;
+        end();
+    }
+
+    void end() noexcept
+    {
         auto const call = then;
         state_.store(state::ended, std::memory_order_release);
         if (call != nullptr)
@@ -192,6 +226,7 @@ private:
     static constexpr std::byte nothing{};
 
     collective::schedule schedule_;
+    lane_run run_;
     Matcher* matcher_ = nullptr;
     team const* team_ = nullptr;
     std::unique_ptr<transfer[]> transfers_;

@@ -12,13 +12,18 @@ constexpr std::align_val_t line{64};
 
 void schedule::release::operator()(std::byte* p) const noexcept
 {
-    ::operator delete(p, line);
+    if (shared != nullptr)
+        shared->deallocate(p);
+    else
+        ::operator delete(p, line);
 }
 
 void schedule::clear() noexcept
 {
     constexpr std::uint64_t most_kept = std::uint64_t{1} << 20;
     steps_.clear();
+    lanes_ = nullptr;
+    lane_steps_.clear();
     operation_ = {};
     begun_ = 0;
     width_ = 0;
@@ -26,7 +31,7 @@ void schedule::clear() noexcept
     std::erase_if(blocks_, [&](block& b) {
         b.used = 0;
         kept += b.size;
-        return kept > most_kept;
+        return kept > most_kept || b.memory.get_deleter().shared != nullptr;
     });
 }
 
@@ -71,9 +76,14 @@ void schedule::combine(combination const& r, void const* from, void* to, std::ui
 
 std::byte* schedule::scratch(std::uint64_t bytes)
 {
+    return scratch(bytes, lanes_ != nullptr && !lanes_->are_posted(bytes));
+}
+
+std::byte* schedule::scratch(std::uint64_t bytes, bool shared)
+{
     std::uint64_t const room = (bytes + 63) & ~std::uint64_t{63};
     for (block& b : blocks_) {
-        if (b.size - b.used >= room) {
+        if (b.size - b.used >= room && (b.memory.get_deleter().shared != nullptr) == shared) {
             std::byte* const at = b.memory.get() + b.used;
             b.used += room;
             return at;
@@ -83,7 +93,14 @@ std::byte* schedule::scratch(std::uint64_t bytes)
     block b;
     b.size = std::max(room, least);
     b.used = room;
-    b.memory.reset(static_cast<std::byte*>(::operator new(b.size, line)));
+    if (shared) {
+        node_memory& from = lanes_->memory();
+        b.memory = {static_cast<std::byte*>(from.allocate(b.size)), release(&from)};
+        if (b.memory == nullptr)
+            throw std::bad_alloc();
+    } else {
+        b.memory = {static_cast<std::byte*>(::operator new(b.size, line)), release()};
+    }
     blocks_.push_back(std::move(b));
     return blocks_.back().memory.get();
 }

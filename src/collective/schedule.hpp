@@ -6,7 +6,11 @@
 // Copies and combinations happen at their place. Between two ranks, messages are received in the order in which they are sent; a message
 // has exactly the size that its receiver expects, or the operation fails (ending.hpp).
 //
+// Where the team has lanes (lanes.hpp) and whoever builds allows it, the operation may be steps over those instead (lane_steps.hpp).
+//
 // Pure: knows ranks, not peers; buffers are only looked at when it runs. One thread builds; a schedule may run again when it has ended.
+
+#include "collective/lane_steps.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -87,8 +91,18 @@ public:
             receive(from, data, bytes, where);
     }
 
-    /// Memory that lives as long as the schedule, aligned to 64.
+    /// Memory that lives as long as the schedule, aligned to 64. With lanes, big memory is such that others can read and write, too.
     [[nodiscard]] std::byte* scratch(std::uint64_t bytes);
+    [[nodiscard]] std::byte* scratch(std::uint64_t bytes, bool shared);
+
+    /// Allows the operation to go over these lanes. After clear, before it is built; they must stay until it has ended.
+    void allow(collective::lanes* l) noexcept { lanes_ = l; }
+    /// Null: none may be used.
+    [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_; }
+    void over_lanes(lane_step const& s) { lane_steps_.push_back(s); }
+    /// What the steps over lanes combine with.
+    void combine_with(combination const& r) noexcept { operation_ = r; }
+    [[nodiscard]] std::vector<lane_step> const& lane_steps() const noexcept { return lane_steps_; }
 
     [[nodiscard]] std::vector<step> const& steps() const noexcept { return steps_; }
     [[nodiscard]] combination const& operation() const noexcept { return operation_; }
@@ -97,6 +111,9 @@ public:
 
 private:
     struct release {
+        release() noexcept = default;
+        explicit release(node_memory* from) noexcept : shared(from) {}
+        node_memory* shared = nullptr;  ///< whose it is; null: nobody's but ours
         void operator()(std::byte* p) const noexcept;
     };
     struct block {
@@ -107,6 +124,8 @@ private:
     void count_message() noexcept;
 
     std::vector<step> steps_;
+    collective::lanes* lanes_ = nullptr;
+    std::vector<lane_step> lane_steps_;
     combination operation_;
     std::vector<block> blocks_;
     std::size_t begun_ = 0;

@@ -1,11 +1,14 @@
 #pragma once
 // What a communicator is to collective operations: a context of their own, and who the ranks are.
 
+#include "collective/lanes.hpp"
 #include "collective/schedule.hpp"
 #include "matching/envelope.hpp"
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace towline::collective {
 
@@ -49,6 +52,13 @@ public:
         return m.peer_of(m.context, rank);
     }
 
+    /// Null: none, or nobody has introduced the ranks to each other yet (introduction.hpp).
+    [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_.get(); }
+    void set_lanes(std::unique_ptr<collective::lanes> l) noexcept { lanes_ = std::move(l); }
+    /// Counts an operation that every rank counts, and says whether it is the one, the n-th, before which the ranks introduce themselves: they
+    /// do where operations are many. `n` is the same on all ranks; 0: never.
+    [[nodiscard]] bool is_time_for_lanes(unsigned n) noexcept { return counted_ < n && ++counted_ == n && !is_inter_ && size() > 1; }
+
     /// The number that keeps the messages of the next operation apart from all others; the same on all ranks. Once per operation; a
     /// persistent one keeps its own.
     [[nodiscard]] std::uint32_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed) & last_sequence; }
@@ -65,6 +75,8 @@ private:
     members local_;
     members remote_;
     bool is_inter_ = false;
+    unsigned counted_ = 0;
+    std::unique_ptr<collective::lanes> lanes_;
     std::atomic<std::uint32_t> sequence_{0};
 };
 

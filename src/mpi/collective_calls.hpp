@@ -10,15 +10,23 @@ namespace towline::mpi {
 
 [[noreturn, gnu::cold]] void throw_ending(int code);
 
+/// Shows the ranks each other's lanes, if all of them share memory. All ranks call it at the same place in their order of operations.
+void introduce(communicator&, char const* call);
+/// The number of the blocking operation before which they do (TOWLINE_LANES), 0: never.
+[[nodiscard]] unsigned operations_before_lanes();
+
 /// Blocks until this rank's part is done.
 template <class Plan, class... Args>
 void run(char const* call, MPI_Comm comm, Plan plan, Args... args)
 {
     communicator& c = get(comm, "comm");
+    if (c.team().is_time_for_lanes(operations_before_lanes())) [[unlikely]]
+        introduce(c, call);
     pooled_operation const o;
+    o->schedule().allow(c.team().lanes());
     plan(*o, c, args...);
     o->start(c, c.team().next_sequence());
-    o->wait(call);
+    o->wait(c, call);
     if (int const code = o->finish(); code != MPI_SUCCESS) [[unlikely]]
         throw_ending(code);
 }
@@ -33,6 +41,7 @@ void begin(MPI_Comm comm, MPI_Request* request, Plan plan, Args... args)
 {
     communicator& c = get(comm, "comm");
     pooled_operation o;
+    o->schedule().allow(c.team().lanes());
     plan(*o, c, args...);
     *request = begin(c, std::move(o));
 }

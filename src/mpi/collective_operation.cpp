@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 
 namespace towline::mpi {
 namespace {
@@ -33,10 +34,33 @@ void collective_operation::start(communicator& c, std::uint32_t sequence)
     request_.start(process::instance().matcher(), c.team(), sequence);
 }
 
-void collective_operation::wait(char const* call)
+void collective_operation::wait(communicator& c, char const* call)
 {
-    if (!done())
-        process::instance().matcher().wait_until([this] { return done(); }, call);
+    if (done()) [[likely]]
+        return;
+    process& p = process::instance();
+    if (!request_.is_over_lanes()) {
+        p.matcher().wait_until([this] { return done(); }, call);
+        return;
+    }
+    // For whoever asks what we wait for.
+    matching::waited about({matching::operation::receive, {c.context(plane::collective), matching::any_source, 0}, matching::no_peer, 0, false});
+    p.engine().wait(
+        [&] {
+            if (request_.poll())
+                return true;
+            int const rank = request_.waits_for();
+            about.what.about.source = rank < 0 ? matching::any_source : rank;
+            about.what.with = rank < 0 ? matching::no_peer : c.peer(rank);
+            return false;
+        },
+        call, std::chrono::nanoseconds::max(), &about);
+}
+
+void collective_operation::leave()
+{
+    if (request_.is_over_lanes() && !done())
+        process::instance().lane_queue().leave(request_);
 }
 
 int collective_operation::finish() noexcept

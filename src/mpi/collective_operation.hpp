@@ -64,7 +64,9 @@ public:
     void start(communicator& c, std::uint32_t sequence);
     [[nodiscard]] bool done() const noexcept { return request_.done(); }
     /// Blocks until it is done.
-    void wait(char const* call);
+    void wait(communicator& c, char const* call);
+    /// Started, and left to whoever makes progress.
+    void leave();
     /// Once after each start, when it is done: unpacks. The code of the error, or MPI_SUCCESS.
     int finish() noexcept;
     /// What that code means.

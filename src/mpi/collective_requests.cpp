@@ -14,6 +14,7 @@ public:
     {
         finished_ = false;
         operation_->start(*comm_, sequence_);
+        operation_->leave();
     }
     bool done() override
     {

@@ -1,6 +1,8 @@
 #pragma once
 // This process while MPI runs: what MPI_Init makes and MPI_Finalize ends.
 
+#include "collective/lane_queue.hpp"
+#include "collective/node_memory.hpp"
 #include "engine/engine.hpp"
 #include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"
@@ -29,6 +31,9 @@ public:
     [[nodiscard]] communicator& self() noexcept { return *self_; }
     [[nodiscard]] engine::engine& engine() noexcept { return *engine_; }
     [[nodiscard]] matching::matcher& matcher() noexcept { return *matcher_; }
+    /// What collective operations over lanes stand on.
+    [[nodiscard]] collective::node_memory& node_memory() noexcept { return *node_memory_; }
+    [[nodiscard]] collective::lane_queue& lane_queue() noexcept { return lane_queue_; }
     [[nodiscard]] communicator_numbers& numbers() noexcept { return *numbers_; }
     /// What the program attached for buffered sends of any communicator.
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
@@ -38,7 +43,7 @@ public:
     [[nodiscard]] static bool is_main_thread() noexcept;
 
 private:
-    process() = default;
+    process();
     /// Returns when all ranks have come here and nobody needs anything more of this one.
     void part();
 
@@ -47,6 +52,8 @@ private:
     std::unique_ptr<matching::matcher> matcher_;
     std::unique_ptr<communicator_numbers> numbers_;
     std::unique_ptr<watchdog> watchdog_;
+    std::unique_ptr<collective::node_memory> node_memory_;
+    collective::lane_queue lane_queue_;
     bsend_space buffer_;
     ref<communicator> world_;
     ref<communicator> self_;

@@ -43,6 +43,15 @@ char const* name_of_level(int l) noexcept
                                         : "MPI_THREAD_MULTIPLE";
 }
 
+int poll_lanes(void* context)
+{
+    auto& p = *static_cast<process*>(context);
+    int const ended = p.lane_queue().poll();
+    if (ended != 0)
+        p.matcher().note_end();
+    return ended;
+}
+
 failure ended_early(int rank, char const* call)
 {
     return {MPI_ERR_PROC_ABORTED, fmt::format("rank {} ended, and had not called {}", rank, call)};
@@ -55,6 +64,8 @@ bool is_member(void* members, matching::peer who)
 }
 
 } // namespace
+
+process::process() : lane_queue_([](void* self, int change) { static_cast<process*>(self)->engine_->ask_polls(change); }, this) {}
 
 void process::part()
 {
@@ -120,6 +131,8 @@ void process::start(int argc, char* const* argv, int thread_level)
     o.threaded = thread_level == MPI_THREAD_MULTIPLE;
     p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
+    p->node_memory_ = collective::heap_memory(*p->engine_);
+    p->engine_->on_poll(&poll_lanes, p.get());
     p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
     p->watchdog_ = std::make_unique<watchdog>(job, *p->matcher_, thread_level);
     request_table::instance().set_threaded(o.threaded);

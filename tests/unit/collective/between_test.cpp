@@ -71,13 +71,13 @@ TEST(between, barrier)
                 if (i != late)
                     operations[static_cast<std::size_t>(i)]->start(w.end(i), w.teams[static_cast<std::size_t>(i)], 1);
             }
-            w.run_dry();
+            w.run_dry(operations);
             for (int i = 0; i < a + b; ++i) {
                 bool const other_group = (i < a) != (late < a);
                 EXPECT_FALSE(other_group && operations[static_cast<std::size_t>(i)]->done()) << i << " without " << late;
             }
             operations[static_cast<std::size_t>(late)]->start(w.end(late), w.teams[static_cast<std::size_t>(late)], 1);
-            w.run_dry();
+            w.run_dry(operations);
             for (auto const& o : operations)
                 EXPECT_TRUE(o->done() && o->result() == col::ending::ok);
             w.net.expect_empty();

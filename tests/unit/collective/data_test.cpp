@@ -69,13 +69,13 @@ TEST(barrier, nobody_leaves_before_all_have_come)
                     matcher& m = w.end(i);
                     operations[static_cast<std::size_t>(i)]->start(m, w.teams[static_cast<std::size_t>(i)], 5);
                 }
-                w.run_dry();
+                w.run_dry(operations);
                 for (int i = 0; i < p; ++i) {
                     bool const gone = operations[static_cast<std::size_t>(i)]->done();
                     EXPECT_EQ(gone, i == late) << i << " without " << late << " of " << p;
                 }
                 operations[static_cast<std::size_t>(late)]->start(w.end(late), w.teams[static_cast<std::size_t>(late)], 5);
-                w.run_dry();
+                w.run_dry(operations);
                 for (auto const& o : operations)
                     EXPECT_TRUE(o->done() && o->result() == col::ending::ok);
                 w.net.expect_empty();

@@ -94,7 +94,7 @@ TEST(failure, a_death_at_any_moment_ends_all_who_are_alive)
                     w.net.step();
                 if (!before)
                     w.net.kill(w.peer_of_member(victim));
-                w.run_dry();
+                w.run_dry(operations);
                 for (int i = 0; i < p; ++i) {
                     auto const& o = *operations[static_cast<std::size_t>(i)];
                     if (i == victim)
@@ -135,7 +135,7 @@ TEST(failure, different_sizes_end_as_a_mismatch_and_the_next_operation_is_well)
                     build(s, t, b.send[at].data(), b.receive[at].data(), i == odd ? other : usual);
                 });
                 w.start(operations);
-                w.run_dry();
+                w.run_dry(operations);
                 std::size_t wrong = 0;
                 for (auto const& o : operations) {
                     ASSERT_TRUE(o->done()) << name << " hangs";

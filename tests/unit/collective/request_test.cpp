@@ -30,11 +30,16 @@ TEST(request, many_of_one_communicator_keep_apart)
     }
     // Each rank starts its own in the same order; how far the others are is chance.
     std::vector<std::size_t> started(p);
+    std::deque<col::lane_queue> queues;
+    int asked = 0;
+    for (int i = 0; i < p; ++i)
+        queues.emplace_back([](void* count, int change) { *static_cast<int*>(count) += change; }, &asked);
     for (std::size_t total = 0; total < many * p;) {
         auto const i = static_cast<std::size_t>(w.net.draw(p));
         if (std::size_t const k = started[i]; k < many) {
             auto o = std::make_unique<operation>();
             col::team& t = w.teams[i];
+            o->schedule().allow(t.lanes());
             if (k % 3 == 0)
                 col::allreduce(o->schedule(), t, &in[i][k], &out[i][k], 1, sum);
             else if (k % 3 == 1)
@@ -42,14 +47,22 @@ TEST(request, many_of_one_communicator_keep_apart)
             else
                 col::barrier(o->schedule(), t);
             o->start(w.end(static_cast<int>(i)), t, t.next_sequence());
+            if (o->is_over_lanes() && !o->done())
+                queues[i].leave(*o);
             all[k].push_back(std::move(o));
             ++started[i];
             ++total;
         }
         if (w.net.draw(3) == 0)
             w.net.step();
+        if (w.net.draw(3) == 0)
+            (void)queues[w.net.draw(p)].poll();
     }
     w.run_dry();
+    for (int round = 0; asked != 0 && round < 100 * p; ++round)
+        for (auto& q : queues)
+            (void)q.poll();
+    EXPECT_EQ(asked, 0);
     for (std::size_t k = 0; k < many; ++k) {
         for (auto const& o : all[k])
             ASSERT_TRUE(o->done() && o->result() == col::ending::ok);
@@ -82,7 +95,7 @@ TEST(request, a_schedule_runs_again_with_its_sequence)
         for (std::size_t i = 0; i < p; ++i)
             operations[i]->start(w.end(static_cast<int>(i)), w.teams[i], sequences[i]);
         w.start(others);
-        w.run_dry();
+        w.run_dry(operations);
         for (std::size_t i = 0; i < p; ++i) {
             ASSERT_TRUE(operations[i]->done() && operations[i]->result() == col::ending::ok);
             ASSERT_EQ(out[i], round * 15);
@@ -150,7 +163,7 @@ TEST(request, is_not_started_twice)
     EXPECT_FALSE(operations[0]->done());
     EXPECT_THROW(operations[0]->start(w.end(0), w.teams[0], 1), towline::usage_error);
     operations[1]->start(w.end(1), w.teams[1], 0);
-    w.run_dry();
+    w.run_dry(operations);
     EXPECT_TRUE(operations[0]->done());
 }
 

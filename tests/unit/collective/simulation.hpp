@@ -269,6 +269,51 @@ inline void matcher::start_receive(request& r, match::pattern const& p, peer fro
 
 using operation = col::basic_request<matcher, request>;
 
+/// The memory of this process. Of the other buffers some are shared, drawn from the seed.
+class memory final : public col::node_memory {
+public:
+    memory(network& n, std::uint64_t seed) : network_(&n), seed_(seed) {}
+
+    void* allocate(std::uint64_t bytes) noexcept override
+    {
+        void* const block = ::operator new(bytes, std::align_val_t{64});
+        blocks[block] = bytes;
+        return block;
+    }
+    void deallocate(void* block) noexcept override
+    {
+        EXPECT_EQ(blocks.erase(block), 1u);
+        ::operator delete(block, std::align_val_t{64});
+    }
+    std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept override
+    {
+        auto const word = reinterpret_cast<std::uintptr_t>(data);
+        auto const after = blocks.upper_bound(const_cast<void*>(data));
+        if (after != blocks.begin()) {
+            auto const& [begin, size] = *std::prev(after);
+            if (static_cast<std::byte const*>(data) + bytes <= static_cast<std::byte*>(begin) + size)
+                return word;
+        }
+        return ((word >> 4) * 0x9e3779b97f4a7c15 + seed_) >> 63 != 0 ? word : 0;
+    }
+    std::byte* attach(std::uint64_t word, std::uint64_t) override { return reinterpret_cast<std::byte*>(word); }
+    bool is_shared_with(peer) noexcept override { return true; }
+    void wake(peer) noexcept override {}
+    bool is_gone(peer p) const noexcept override { return network_->is_dead(p); }
+
+    std::map<void*, std::uint64_t> blocks;
+
+private:
+    network* network_;
+    std::uint64_t seed_;
+};
+
+/// Operations go over lanes wherever they can.
+inline bool with_lanes()
+{
+    return std::getenv("TOWLINE_TEST_LANES") != nullptr;
+}
+
 /// A seed to print when a test fails; TOWLINE_TEST_SEED repeats one.
 inline std::uint64_t base_seed()
 {
@@ -281,7 +326,7 @@ inline std::uint64_t base_seed()
 /// All ranks of one communicator, or of two groups. Ranks are other numbers than peers.
 class world {
 public:
-    explicit world(int size, int remote = 0, std::uint64_t seed = base_seed()) : seed_(seed), net(seed, size + remote)
+    explicit world(int size, int remote = 0, std::uint64_t seed = base_seed()) : seed_(seed), net(seed, size + remote), shared(net, seed)
     {
         std::size_t const all = static_cast<std::size_t>(size + remote);
         peers_.resize(all);
@@ -299,6 +344,13 @@ public:
                 teams.emplace_back(7, i - size, second, first);
             matchers_.emplace_back(net, peers_[static_cast<std::size_t>(i)]);
         }
+        if (remote == 0 && size > 1 && with_lanes())
+            introduce();
+    }
+    ~world()
+    {
+        teams.clear();
+        EXPECT_TRUE(shared.blocks.empty());
     }
     [[nodiscard]] int size() const { return static_cast<int>(teams.size()); }
     [[nodiscard]] peer peer_of_member(int i) const { return peers_[static_cast<std::size_t>(i)]; }
@@ -317,12 +369,37 @@ public:
             if (!net.is_dead(peers_[at]))
                 operations[at]->start(matchers_[at], teams[at], teams[at].next_sequence());
             for (std::uint64_t n = net.draw(4); n != 0; --n)
-                net.step();
+                (void)step(operations);
         }
+    }
+    /// Something happens, if anything can; false where no message was on its way.
+    bool step(std::vector<std::unique_ptr<operation>> const& operations)
+    {
+        bool const moved = net.step();
+        auto const i = net.draw(operations.size());
+        if (operations[i]->is_over_lanes() && !net.is_dead(peers_[i]))
+            (void)operations[i]->poll();
+        return moved;
     }
     void run_dry()
     {
         while (net.step()) {
+        }
+    }
+    void run_dry(std::vector<std::unique_ptr<operation>> const& operations)
+    {
+        auto const is_over = [&](std::size_t i) {
+            return !operations[i]->is_over_lanes() || operations[i]->done() || net.is_dead(peers_[i]);
+        };
+        // Who polls in vain notices deaths after some hundred times.
+        for (std::size_t idle = 0; idle < 2000 * operations.size(); ++idle) {
+            bool over = true;
+            for (std::size_t i = 0; i < operations.size(); ++i)
+                over = over && is_over(i);
+            if (step(operations))
+                idle = 0;
+            else if (over)
+                return;
         }
     }
 
@@ -332,7 +409,7 @@ public:
         SCOPED_TRACE("seed " + std::to_string(seed_));
         auto operations = make(build);
         start(operations);
-        run_dry();
+        run_dry(operations);
         for (auto const& o : operations) {
             ASSERT_TRUE(o->done()) << "hangs";
             ASSERT_EQ(o->result(), col::ending::ok);
@@ -344,12 +421,28 @@ public:
         std::vector<std::unique_ptr<operation>> operations;
         for (int i = 0; i < size(); ++i) {
             operations.push_back(std::make_unique<operation>());
+            operations.back()->schedule().allow(teams[static_cast<std::size_t>(i)].lanes());
             build(operations.back()->schedule(), teams[static_cast<std::size_t>(i)], i);
         }
         return operations;
     }
 
 private:
+    void introduce()
+    {
+        std::vector<std::unique_ptr<col::lanes>> all;
+        std::vector<std::uint64_t> words;
+        std::uint64_t const posted[] = {0, 40, 200, col::lanes::payload_bytes};
+        std::uint64_t const most = posted[net.draw(4)];
+        for (int i = 0; i < size(); ++i) {
+            all.push_back(std::make_unique<col::lanes>(shared, i, peers_, most));
+            words.push_back(all.back()->own_word());
+        }
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            EXPECT_TRUE(all[i]->open(words));
+            teams[i].set_lanes(std::move(all[i]));
+        }
+    }
     static peer peer_of(void const* list, int rank) { return static_cast<peer const*>(list)[rank]; }
     std::uint64_t seed_;
     std::vector<peer> peers_;
@@ -357,6 +450,7 @@ private:
 
 public:
     network net;
+    memory shared;
     std::deque<col::team> teams;
 };
 

@@ -1,0 +1,34 @@
+#include "collective/lane_builder.hpp"
+
+#include <algorithm>
+
+namespace towline::collective {
+
+std::uint64_t lane_builder::piece_room(combination const& r) noexcept
+{
+    return std::max(lane_step::piece, r.element);
+}
+
+void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom)
+{
+    bool const same = send != nullptr && send == receive && send_bytes == receive_bytes;
+    receive_ = in_place_of_it_ = receive;
+    receive_bytes_ = receive_bytes;
+    if (receive_bytes != 0 && l_.memory().find(receive, receive_bytes) == 0)
+        in_place_of_it_ = s_.scratch(receive_bytes, true);
+    void const* lent = same ? in_place_of_it_ : send;
+    if (send_bytes != 0 && l_.memory().find(lent, send_bytes) == 0)
+        lent = s_.scratch(send_bytes, true);
+    if (send_bytes != 0)
+        copy(const_cast<void*>(lent), send, send_bytes);
+    s_.over_lanes({.what = kind::lend, .rank = whom, .from = lent, .to = in_place_of_it_, .size = send_bytes, .expected = receive_bytes});
+}
+
+void lane_builder::finish()
+{
+    mark(2);
+    meet_all(2);
+    copy(receive_, in_place_of_it_, receive_bytes_);
+}
+
+} // namespace towline::collective

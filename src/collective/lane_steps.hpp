@@ -1,0 +1,83 @@
+#pragma once
+// An operation over lanes as one rank sees it: steps that are built once and run as far as the others have come.
+
+#include "collective/lanes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace towline::collective {
+
+struct combination;
+
+/// Whom a stage is for: everybody.
+inline constexpr int all_ranks = -1;
+
+struct lane_step {
+    enum class kind : std::uint8_t {
+        post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes
+        lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are
+        mark,      ///< says that this rank has come so far
+        meet,      ///< waits for the stage of `rank`, or of all
+        take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
+        push,      ///< copies `size` bytes from `from` to `offset` of what `rank` lent to be written
+        fold,      ///< `to` = the combination over ranks 0 to `rank` of `size` bytes at `offset` of what they offer
+        fold_push, ///< the same over all ranks, in pieces that are combined at `to`, written at the same offset of what `rank` (or all) lent to be written
+        copy,      ///< `size` bytes
+    };
+    /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
+    static constexpr std::uint64_t piece = 16 * 1024;
+
+    kind what = kind::mark;
+    std::uint8_t stage = 1;  ///< of post, lend, mark: that it says; of meet: that it waits for
+    int rank = all_ranks;
+    void const* from = nullptr;
+    void* to = nullptr;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint64_t expected = 0;  ///< bytes that those who are read must offer; else the operation fails
+};
+
+/// How an operation over lanes stands. `advance` does what can be done now.
+class lane_run {
+public:
+    enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost };
+
+    void start(lanes& l) noexcept
+    {
+        lanes_ = &l;
+        number_ = l.begin();
+        at_ = 0;
+        met_ = 0;
+        failure_ = state::ended;
+        idle_ = 0;
+    }
+    /// Whom it waits for, as far as that is known: a rank, or all_ranks.
+    [[nodiscard]] int waits_for(std::vector<lane_step> const& steps) const noexcept;
+    /// By one thread at a time.
+    [[nodiscard]] state advance(std::vector<lane_step> const& steps, combination const& r) noexcept;
+
+private:
+    /// True: it is done; false: it waits for others.
+    [[nodiscard]] bool run(lane_step const&, combination const&);
+    [[nodiscard]] bool may_write();
+    [[nodiscard]] bool meet(lane_step const&);
+    [[nodiscard]] bool meet_one(int rank, int stage);
+    /// Where `rank` offers `size` bytes at `offset`; throws a state if it does not.
+    [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
+    void fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&);
+    void fold(lane_step const&, combination const&);
+    void fold_push(lane_step const&, combination const&);
+    [[nodiscard]] bool end();
+
+    lanes* lanes_ = nullptr;
+    std::uint64_t number_ = 0;
+    std::size_t at_ = 0;
+    int met_ = 0;  ///< ranks that the meeting under way has seen
+    std::uint32_t idle_ = 0;
+    state failure_ = state::ended;
+};
+
+} // namespace towline::collective

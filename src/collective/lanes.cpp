@@ -1,0 +1,77 @@
+#include "collective/lanes.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace towline::collective {
+
+lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, std::uint64_t posted)
+    : memory_(memory), rank_(rank), peers_(std::move(peers)), posted_(std::min(posted, payload_bytes))
+{
+    void* const block = memory_.allocate(sizeof(lane));
+    if (block == nullptr)
+        return;
+    // Payloads stay as they are: nobody reads what was not written.
+    own_ = static_cast<lane*>(block);
+    new (&own_->finished) std::atomic<std::uint64_t>(0);
+    new (&own_->users) std::atomic<std::uint32_t>(static_cast<std::uint32_t>(peers_.size()));
+    for (slot& s : own_->at) {
+        new (&s.stage) std::atomic<std::uint64_t>(0);
+        s.set(offer::nothing, 0);
+    }
+}
+
+lanes::~lanes()
+{
+    if (all_.empty()) {
+        if (own_ != nullptr)
+            memory_.deallocate(own_);
+        return;
+    }
+    for (lane* const l : all_)
+        let_go(l);
+}
+
+void lanes::let_go(lane* l) noexcept
+{
+    if (l->users.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        memory_.deallocate(l);
+}
+
+std::uint64_t lanes::own_word() const noexcept
+{
+    return own_ == nullptr ? 0 : memory_.find(own_, sizeof(lane));
+}
+
+bool lanes::open(std::span<std::uint64_t const> words)
+{
+    if (std::ranges::find(words, std::uint64_t{0}) != words.end())
+        return false;
+    std::vector<lane*> found;
+    found.reserve(words.size());
+    for (std::size_t r = 0; r < words.size(); ++r) {
+        found.push_back(static_cast<int>(r) == rank_ ? own_
+                                                     : reinterpret_cast<lane*>(memory_.attach(words[r], sizeof(lane))));
+    }
+    all_ = std::move(found);
+    return true;
+}
+
+bool lanes::look_for_room(std::uint64_t number) noexcept
+{
+    std::uint64_t least = finished_.load(std::memory_order_relaxed);
+    for (lane const* const l : all_)
+        least = std::min(least, l->finished.load(std::memory_order_acquire));
+    writable_ = std::max(writable_, least + slots);
+    return number <= writable_;
+}
+
+bool lanes::is_anybody_gone() const noexcept
+{
+    for (int r = 0; r < size(); ++r)
+        if (r != rank_ && is_gone(r))
+            return true;
+    return false;
+}
+
+} // namespace towline::collective

@@ -1,0 +1,137 @@
+#pragma once
+// What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes and
+// all others read.
+//
+//   lane    `finished`, and a few slots. Operation n of the team uses slot n modulo their number.
+//   slot    one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
+//           behind it, or where its buffers are (lent).
+//
+// A rank may run ahead of others: it writes a slot again when all have finished the operation that used it before. So a broadcast does not
+// wait for its receivers. All ranks do the same operations in the same order, one at a time each.
+//
+// Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
+
+#include "collective/node_memory.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace towline::collective {
+
+class lanes {
+public:
+    static constexpr std::uint64_t slots = 4;
+    static constexpr std::uint64_t inline_bytes = 48;
+    static constexpr std::uint64_t payload_bytes = 8192;
+    static constexpr int stages = 4;
+
+    enum class offer : std::uint64_t { nothing, in_line, behind, lent, failed };
+
+    struct alignas(64) slot {
+        std::atomic<std::uint64_t> stage;
+        std::uint64_t size;   ///< of what is offered << 3 | offer
+        std::uint64_t send;   ///< in_line: the bytes begin here. lent: where the send buffer is
+        std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
+        std::uint64_t receive_size;
+        std::uint64_t rest[3];
+        std::byte payload[payload_bytes];
+
+        [[nodiscard]] offer what() const noexcept { return static_cast<offer>(size & 7); }
+        [[nodiscard]] std::uint64_t bytes() const noexcept { return size >> 3; }
+        void set(offer o, std::uint64_t bytes) noexcept { size = bytes << 3 | static_cast<std::uint64_t>(o); }
+        [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
+    };
+    static_assert(sizeof(slot) == 64 + payload_bytes);
+
+    struct lane {
+        alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
+        std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
+        slot at[slots];
+    };
+
+    /// This rank's lane. The peers are those of the ranks in their order. Up to `posted` bytes are offered by copy, the same on all ranks.
+    lanes(node_memory&, int rank, std::vector<matching::peer> peers, std::uint64_t posted = payload_bytes);
+    ~lanes();
+    lanes(lanes const&) = delete;
+    lanes& operator=(lanes const&) = delete;
+
+    /// By what the others find this rank's lane; 0: there is no memory for one.
+    [[nodiscard]] std::uint64_t own_word() const noexcept;
+    /// Of all ranks, in their order. Throws error for a word that none can have told. False: somebody has no lane, so that nobody may use
+    /// them.
+    [[nodiscard]] bool open(std::span<std::uint64_t const> words);
+
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
+    [[nodiscard]] node_memory& memory() const noexcept { return memory_; }
+
+    /// So many bytes are offered by copy; more are lent.
+    [[nodiscard]] bool are_posted(std::uint64_t bytes) const noexcept { return bytes <= posted_; }
+
+    // Operations. One thread at a time.
+
+    /// The number of this rank's next operation; they run in this order.
+    [[nodiscard]] std::uint64_t begin() noexcept { return ++begun_; }
+    [[nodiscard]] bool is_turn_of(std::uint64_t number) const noexcept { return finished_.load(std::memory_order_acquire) + 1 == number; }
+    /// The rank looks at nobody's slot for this operation any more.
+    void finish(std::uint64_t number) noexcept
+    {
+        own_->finished.store(number, std::memory_order_release);
+        finished_.store(number, std::memory_order_release);
+        wake(everybody);  // who runs ahead may wait for that
+    }
+
+    [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return own_->at[number % slots]; }
+    [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return all_[static_cast<std::size_t>(rank)]->at[number % slots]; }
+
+    /// Nobody reads any more what the own slot for this operation held before.
+    [[nodiscard]] bool may_write(std::uint64_t number) noexcept { return number <= writable_ || look_for_room(number); }
+    /// All ranks have begun this operation.
+    void all_are_at(std::uint64_t number) noexcept
+    {
+        if (writable_ < number - 1 + slots)
+            writable_ = number - 1 + slots;
+    }
+
+    /// Everything that this rank wrote before is visible to who sees the stage. `whom` is woken, or all if negative.
+    void publish(std::uint64_t number, int stage, int whom) noexcept
+    {
+        mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
+        wake(whom);
+    }
+    [[nodiscard]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
+    {
+        return of(rank, number).stage.load(std::memory_order_acquire) >= number * stages + static_cast<std::uint64_t>(stage);
+    }
+    [[nodiscard]] bool is_gone(int rank) const noexcept { return memory_.is_gone(peers_[static_cast<std::size_t>(rank)]); }
+    [[nodiscard]] bool is_anybody_gone() const noexcept;
+
+private:
+    static constexpr int everybody = -1;
+    void wake(int whom) noexcept
+    {
+        if (whom >= 0)
+            return memory_.wake(peers_[static_cast<std::size_t>(whom)]);
+        for (std::size_t r = 0; r < peers_.size(); ++r)
+            if (static_cast<int>(r) != rank_)
+                memory_.wake(peers_[r]);
+    }
+    [[nodiscard]] bool look_for_room(std::uint64_t number) noexcept;
+    void let_go(lane*) noexcept;
+
+    node_memory& memory_;
+    int const rank_;
+    std::vector<matching::peer> const peers_;
+    std::uint64_t const posted_;
+    lane* own_ = nullptr;
+    std::vector<lane*> all_;  ///< empty until they are open
+    std::uint64_t begun_ = 0;
+    std::atomic<std::uint64_t> finished_{0};
+    std::uint64_t writable_ = slots;
+};
+
+} // namespace towline::collective

@@ -1,0 +1,45 @@
+#include "collective/node_memory.hpp"
+
+#include "engine/engine.hpp"
+#include "heap/heap.hpp"
+
+namespace towline::collective {
+namespace {
+
+// A word: the arena's number above, the offset below. Offsets begin behind the inbox, so that no word is 0.
+constexpr unsigned offset_bits = 44;
+
+class engine_memory final : public node_memory {
+public:
+    explicit engine_memory(engine::engine& e) : engine_(e) {}
+
+    void* allocate(std::uint64_t bytes) noexcept override { return heap::try_allocate(bytes); }
+    void deallocate(void* block) noexcept override { heap::deallocate(block); }
+    std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept override
+    {
+        auto const at = heap::find(data, bytes);
+        if (!at || at->arena >= (1u << (64 - offset_bits)) || at->offset >> offset_bits != 0)
+            return 0;
+        return std::uint64_t{at->arena} << offset_bits | at->offset;
+    }
+    std::byte* attach(std::uint64_t word, std::uint64_t bytes) override
+    {
+        std::uint64_t const offset = word & ((std::uint64_t{1} << offset_bits) - 1);
+        return static_cast<std::byte*>(heap::attach({static_cast<std::uint32_t>(word >> offset_bits), 0, offset}, bytes));
+    }
+    bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
+    void wake(matching::peer p) noexcept override { engine_.wake(p); }
+    bool is_gone(matching::peer p) const noexcept override { return engine_.is_gone(p); }
+
+private:
+    engine::engine& engine_;
+};
+
+} // namespace
+
+std::unique_ptr<node_memory> heap_memory(engine::engine& e)
+{
+    return std::make_unique<engine_memory>(e);
+}
+
+} // namespace towline::collective

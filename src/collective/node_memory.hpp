@@ -1,0 +1,40 @@
+#pragma once
+// Memory that all ranks of a team can load and store. In a job that is the heap; in a test it may be the memory of one process.
+
+#include "matching/envelope.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace towline::engine {
+class engine;
+}
+
+namespace towline::collective {
+
+/// Thread-safe, but one thread at a time uses what it gave to it.
+class node_memory {
+public:
+    virtual ~node_memory() = default;
+
+    /// Aligned to 64; null if there is none left.
+    [[nodiscard]] virtual void* allocate(std::uint64_t bytes) noexcept = 0;
+    /// By whichever process is the last to use it.
+    virtual void deallocate(void*) noexcept = 0;
+    /// What a peer finds these bytes by; 0: no peer can.
+    [[nodiscard]] virtual std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept = 0;
+    /// The bytes that a peer's `find` told of. Throws error for a word that nobody can have told.
+    [[nodiscard]] virtual std::byte* attach(std::uint64_t word, std::uint64_t bytes) = 0;
+    /// The peer reaches what is found here, and this process what is found there.
+    [[nodiscard]] virtual bool is_shared_with(matching::peer) noexcept = 0;
+    /// After a store for which the peer may wait. Cheap when it does not sleep.
+    virtual void wake(matching::peer) noexcept = 0;
+    /// The peer is dead.
+    [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
+};
+
+/// The heap, and the engine's peers.
+[[nodiscard]] std::unique_ptr<node_memory> heap_memory(engine::engine&);
+
+} // namespace towline::collective

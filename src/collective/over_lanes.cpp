@@ -1,0 +1,355 @@
+#include "collective/over_lanes.hpp"
+
+#include "collective/lane_builder.hpp"
+
+#include <algorithm>
+
+namespace towline::collective::over_lanes {
+namespace {
+
+/// Up to so many ranks look at everybody; more, or crowded ones, go by way of rank 0.
+constexpr int most_that_look_around = 8;
+
+[[nodiscard]] bool looks_around(int ranks, bool crowded) noexcept
+{
+    return ranks <= most_that_look_around && !crowded;
+}
+
+/// Where the part of a rank begins that does its share of so many elements: whole lines, so that no line is written by two.
+[[nodiscard]] std::uint64_t share(std::uint64_t bytes, std::uint64_t element, int rank, int ranks) noexcept
+{
+    std::uint64_t const grain = element * std::max<std::uint64_t>(64 / element, 1);
+    std::uint64_t const grains = (bytes + grain - 1) / grain;
+    auto const p = static_cast<std::uint64_t>(ranks);
+    auto const i = static_cast<std::uint64_t>(rank);
+    return std::min(bytes, (grains / p * i + grains % p * i / p) * grain);
+}
+
+} // namespace
+
+bool barrier(schedule& s, bool crowded)
+{
+    lane_builder b(s);
+    if (looks_around(b.size(), crowded)) {
+        b.mark(1);
+        b.meet_all(1);
+    } else if (b.rank() == 0) {
+        b.meet_all(1);
+        b.mark(2);
+    } else {
+        b.mark(1, 0);
+        b.meet(0, 2);
+    }
+    return true;
+}
+
+bool bcast(schedule& s, void* data, std::uint64_t bytes, int root)
+{
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    bool const is_root = b.rank() == root;
+    if (b.fits(bytes)) {
+        if (is_root)
+            return b.post(data, bytes), true;
+        b.meet(root);
+        b.take(root, data, 0, bytes, bytes);
+        return true;
+    }
+    std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;  // of two, both move a part
+    if (is_root) {
+        b.lend(data, bytes, nullptr, 0);
+        if (half != bytes) {
+            b.meet(1 - root);
+            b.push(1 - root, static_cast<std::byte const*>(data) + half, half, bytes - half);
+        }
+        b.finish();
+        return true;
+    }
+    if (half != bytes)
+        b.lend(nullptr, 0, data, bytes);
+    b.meet(root);
+    b.take(root, half != bytes ? b.landing() : data, 0, half, bytes);
+    half != bytes ? b.finish() : b.finish_with(root);
+    return true;
+}
+
+bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, int root)
+{
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    auto const p = static_cast<std::uint64_t>(b.size());
+    bool const is_root = b.rank() == root;
+    std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
+    auto* const all = static_cast<std::byte*>(receive);
+    if (b.fits(bytes)) {
+        if (!is_root)
+            return b.post(send, bytes, root), true;
+        if (send != in_place)
+            b.copy(all + mine, send, bytes);
+        for (int i = 1; i < b.size(); ++i) {
+            int const r = (root + i) % b.size();
+            b.meet(r);
+            b.take(r, all + bytes * static_cast<std::uint64_t>(r), 0, bytes, bytes);
+        }
+        return true;
+    }
+    std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : 0;  // that the root moves
+    if (is_root) {
+        b.lend(nullptr, 0, receive, bytes * p);
+        b.copy(b.landing() + mine, send == in_place ? all + mine : send, bytes);
+        if (half != 0) {
+            b.meet(1 - root);
+            b.take(1 - root, b.landing() + bytes * static_cast<std::uint64_t>(1 - root), 0, half, bytes);
+        }
+        b.finish();
+        return true;
+    }
+    if (half != 0)
+        b.lend(send, bytes, nullptr, 0);
+    b.meet(root);
+    b.push(root, static_cast<std::byte const*>(send) + half, mine + half, bytes - half);
+    half != 0 ? b.finish() : b.finish_with(root);
+    return true;
+}
+
+bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, int root)
+{
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    auto const p = static_cast<std::uint64_t>(b.size());
+    bool const is_root = b.rank() == root;
+    std::uint64_t const all = bytes * p;
+    std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
+    auto const* const blocks = static_cast<std::byte const*>(send);
+    if (b.fits(all)) {
+        if (is_root) {
+            b.post(send, all);
+            if (receive != in_place)
+                b.copy(receive, blocks + mine, bytes);
+            return true;
+        }
+        b.meet(root);
+        b.take(root, receive, mine, bytes, all);
+        return true;
+    }
+    std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;
+    if (is_root) {
+        b.lend(send, all, nullptr, 0);
+        if (receive != in_place)
+            b.copy(receive, blocks + mine, bytes);
+        if (half != bytes) {
+            b.meet(1 - root);
+            b.push(1 - root, blocks + bytes * static_cast<std::uint64_t>(1 - root) + half, half, bytes - half);
+        }
+        b.finish();
+        return true;
+    }
+    if (half != bytes)
+        b.lend(nullptr, 0, receive, bytes);
+    b.meet(root);
+    b.take(root, half != bytes ? b.landing() : receive, mine, half, all);
+    half != bytes ? b.finish() : b.finish_with(root);
+    return true;
+}
+
+bool allgather(schedule& s, void const* send, void* receive, layout_of_blocks const& blocks)
+{
+    lane_builder b(s);
+    std::uint64_t largest = 0;
+    for (int r = 0; r < b.size(); ++r)
+        largest = std::max(largest, blocks.size(r));
+    if (largest == 0)
+        return true;
+    std::uint64_t const mine = blocks.size(b.rank());
+    std::byte* const own = blocks.at(receive, b.rank());
+    void const* const data = send == in_place ? own : send;
+    if (b.fits(largest))
+        b.post(data, mine);
+    else
+        b.lend(data, mine, nullptr, 0);
+    b.copy(own, data, mine);
+    for (int i = 1; i < b.size(); ++i) {
+        int const r = (b.rank() + i) % b.size();
+        b.meet(r);
+        b.take(r, blocks.at(receive, r), 0, blocks.size(r), blocks.size(r));
+    }
+    if (!b.fits(largest))
+        b.finish();
+    return true;
+}
+
+bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
+{
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    std::uint64_t const all = bytes * static_cast<std::uint64_t>(b.size());
+    std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
+    auto* const to = static_cast<std::byte*>(receive);
+    if (b.fits(all)) {
+        b.post(send == in_place ? receive : send, all);
+    } else if (send == in_place) {
+        // What others are to read is overwritten here.
+        std::byte* const kept = s.scratch(all);
+        b.copy(kept, receive, all);
+        b.lend(kept, all, nullptr, 0);
+    } else {
+        b.lend(send, all, nullptr, 0);
+    }
+    if (send != in_place)
+        b.copy(to + mine, static_cast<std::byte const*>(send) + mine, bytes);
+    for (int i = 1; i < b.size(); ++i) {
+        int const r = (b.rank() + i) % b.size();
+        b.meet(r);
+        b.take(r, to + bytes * static_cast<std::uint64_t>(r), mine, bytes, all);
+    }
+    if (!b.fits(all))
+        b.finish();
+    return true;
+}
+
+bool reduce(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
+{
+    std::uint64_t const bytes = count * r.element;
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    bool const is_root = b.rank() == root;
+    void const* const own = send == in_place ? receive : send;
+    if (b.fits(bytes)) {
+        b.post(own, bytes, root);
+        if (is_root) {
+            b.meet_all();
+            b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
+        }
+        return true;
+    }
+    b.lend(own, bytes, is_root ? receive : nullptr, is_root ? bytes : 0);
+    b.meet_all();
+    std::uint64_t const first = share(bytes, r.element, b.rank(), b.size());
+    b.fold_push(r, root, first, share(bytes, r.element, b.rank() + 1, b.size()) - first, bytes);
+    b.finish();
+    return true;
+}
+
+bool allreduce(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, bool crowded)
+{
+    std::uint64_t const bytes = count * r.element;
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    void const* const own = send == in_place ? receive : send;
+    if (b.fits(bytes)) {
+        if (looks_around(b.size(), crowded)) {
+            b.post(own, bytes);
+            b.meet_all();
+            b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
+        } else if (b.rank() == 0) {
+            b.post(own, bytes, 0);
+            b.meet_all();
+            b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
+            b.post(receive, bytes, all_ranks, 2);
+        } else {
+            b.post(own, bytes, 0);
+            b.meet(0, 2);
+            b.take(0, receive, 0, bytes, bytes);
+        }
+        return true;
+    }
+    b.lend(own, bytes, receive, bytes);
+    b.meet_all();
+    std::uint64_t const first = share(bytes, r.element, b.rank(), b.size());
+    b.fold_push(r, all_ranks, first, share(bytes, r.element, b.rank() + 1, b.size()) - first, bytes);
+    b.finish();
+    return true;
+}
+
+bool reduce_scatter(schedule& s, void const* send, void* receive, layout_of_blocks const& blocks, std::uint64_t total,
+                    combination const& r)
+{
+    std::uint64_t const bytes = total * r.element;
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    void const* const own = send == in_place ? receive : send;
+    std::uint64_t const first = blocks.offset(b.rank()) * r.element;
+    std::uint64_t const mine = blocks.size(b.rank()) * r.element;
+    if (b.fits(bytes)) {
+        b.post(own, bytes);
+        b.meet_all();
+        if (mine != 0)
+            b.fold(r, b.size() - 1, receive, first, mine, bytes);
+        return true;
+    }
+    b.lend(own, bytes, nullptr, 0);
+    b.meet_all();
+    // In place, the result goes where others still read.
+    void* const sum = send == in_place && mine != 0 ? s.scratch(mine) : receive;
+    if (mine != 0)
+        b.fold(r, b.size() - 1, sum, first, mine, bytes);
+    b.finish();
+    if (mine != 0)
+        b.copy(receive, sum, mine);
+    return true;
+}
+
+bool scan(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r)
+{
+    std::uint64_t const bytes = count * r.element;
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    if (!b.fits(bytes) && b.size() > most_that_look_around)
+        return false;
+    void const* const own = send == in_place ? receive : send;
+    if (b.fits(bytes)) {
+        b.post(own, bytes);
+        for (int i = 0; i < b.rank(); ++i)
+            b.meet(i);
+        b.fold(r, b.rank(), receive, 0, bytes, bytes);
+        return true;
+    }
+    b.lend(own, bytes, nullptr, 0);
+    for (int i = 0; i < b.rank(); ++i)
+        b.meet(i);
+    void* const sum = send == in_place ? s.scratch(bytes) : receive;
+    b.fold(r, b.rank(), sum, 0, bytes, bytes);
+    b.finish();
+    b.copy(receive, sum, bytes);
+    return true;
+}
+
+bool exscan(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r)
+{
+    std::uint64_t const bytes = count * r.element;
+    if (bytes == 0)
+        return true;
+    lane_builder b(s);
+    if (!b.fits(bytes) && b.size() > most_that_look_around)
+        return false;
+    void const* const own = send == in_place ? receive : send;
+    bool const last = b.rank() + 1 == b.size();
+    if (b.fits(bytes)) {
+        b.post(own, bytes);
+        for (int i = 0; i < b.rank(); ++i)
+            b.meet(i);
+        if (b.rank() > 0)
+            b.fold(r, b.rank() - 1, receive, 0, bytes, bytes);
+        return true;
+    }
+    b.lend(last ? nullptr : own, last ? 0 : bytes, nullptr, 0);
+    for (int i = 0; i < b.rank(); ++i)
+        b.meet(i);
+    if (b.rank() == 0)
+        return b.finish(), true;
+    void* const sum = send == in_place ? s.scratch(bytes) : receive;
+    b.fold(r, b.rank() - 1, sum, 0, bytes, bytes);
+    b.finish();
+    b.copy(receive, sum, bytes);
+    return true;
+}
+
+} // namespace towline::collective::over_lanes
