@@ -1,8 +1,8 @@
 // A program that allocates much, for its time under another allocator: churn CONDUCTOR. It knows no MPI and takes turns (turn.h) in
 //   churn      a step of it: some 2400 blocks come, as many go; most are small, most bytes lie in blocks above 64 KiB
 // In a step: 2000 objects of 16 to 512 bytes, 64 records of 1 to 16 KiB, a table of strings, a list of numbers that grows to 160 KB, 8
-// arrays of 32 to 256 KiB, and one of 0.5 to 4 MiB. Records and arrays are written and, when they go, compared. Sizes, and what goes, come from
-// generators with fixed seeds, so that every run does the same.
+// arrays of 32 to 256 KiB, and one of 0.5 to 4 MiB. Records and arrays are written and, when they go, compared. Sizes, and what goes,
+// come from generators with fixed seeds, so that every run does the same.
 #include "turn.h"
 
 #include <cmath>
