@@ -44,11 +44,16 @@ class Case:
             found.append(("raw", Variant("", "raw")))
         if self.name == "latency":
             ways = {"one_copy": "pull", "both": "both", "two_copies": "pipe"} if big else {"one_copy": "pull"}
+            if self.size >= 64 * KIB:
+                ways["past_caches"] = "both_past"
             if big and self.mode == "rewritten":  # else nobody reads what was pushed, and no line crosses
                 ways["push"] = "push"
             found += [("by_hand", Variant(name, turn)) for name, turn in ways.items()]
         if self.name == "stream":
-            found += [("by_hand", Variant("one_copy", "stream"))] + ([("by_hand", Variant("both", "stream_both"))] if big else [])
+            ways = {"one_copy": "stream"} | ({"both": "stream_both"} if big else {})
+            if self.size >= 64 * KIB:
+                ways["past_caches"] = "stream_past"
+            found += [("by_hand", Variant(name, turn)) for name, turn in ways.items()]
         if self.name in COLLECTIVES:
             found.append(("by_hand", Variant("whole" if self.name in IN_PARTS and big else "", self.name)))
             if self.name in IN_PARTS and big:

@@ -4,8 +4,9 @@
 //   memcpy     one copy from a buffer to another, on one processor
 //   pull, push, both
 //              the receiver copies out of the sender's buffer, the sender into the receiver's, or each takes parts from a shared counter
+//   both_past  that, past the caches
 //   pipe       the sender copies into pieces that both map, the receiver out of them, both at the same time; one way
-//   stream, stream_both
+//   stream, stream_both, stream_past
 //              lines of a window one after another, up to 48 bytes; above that a flag each, and who copies as above
 //   barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather, reduce_scatter, scan
 //              back to back: slots beside flags up to 48 bytes, above that read and written in place
@@ -37,19 +38,23 @@
 #define PULL(mode) trips(w, times, mode, pull)
 #define PUSH(mode) trips(w, times, mode, push)
 #define BOTH(mode) trips(w, times, mode, both)
+#define BOTH_PAST(mode) trips(w, times, mode, both_past)
 #define PIPE(mode) pipe_trips(w, times, mode)
 #define COPY(mode) local_copies(w, times, mode)
 #define STREAM(mode) windows(w, times, mode, pull)
 #define STREAM_BOTH(mode) windows(w, times, mode, both)
+#define STREAM_PAST(mode) windows(w, times, mode, both_past)
 
 static void raw(struct work *w, long times) { IN_MODE(w, RAW); }
 static void pulled(struct work *w, long times) { IN_MODE(w, PULL); }
 static void pushed(struct work *w, long times) { IN_MODE(w, PUSH); }
 static void by_both(struct work *w, long times) { IN_MODE(w, BOTH); }
+static void past_caches(struct work *w, long times) { IN_MODE(w, BOTH_PAST); }
 static void piped(struct work *w, long times) { IN_MODE(w, PIPE); }
 static void copied(struct work *w, long times) { IN_MODE(w, COPY); }
 static void stream(struct work *w, long times) { IN_MODE(w, STREAM); }
 static void stream_both(struct work *w, long times) { IN_MODE(w, STREAM_BOTH); }
+static void stream_past(struct work *w, long times) { IN_MODE(w, STREAM_PAST); }
 static void hop_yield(struct work *w, long times) { hops(w, times, 0); }
 static void hop_futex(struct work *w, long times) { hops(w, times, 1); }
 
@@ -67,11 +72,13 @@ static const struct {
     {"pull", pulled, 2, 1, -1, 0},
     {"push", pushed, 2, 1, -1, 0},
     {"both", by_both, 2, 1, -1, 0},
+    {"both_past", past_caches, 2, 1, -1, 0},
     {"pipe", piped, 2, 1, -1, 0},
     {"hop_yield", hop_yield, 2, 1, inline_most, 0},
     {"hop_futex", hop_futex, 2, 1, inline_most, 0},
     {"stream", stream, 1, 1, -1, window},
     {"stream_both", stream_both, 1, 1, -1, window},
+    {"stream_past", stream_past, 1, 1, -1, window},
     {"barrier", barrier, 1, 1, -1, 0},
     {"bcast", bcast, 1, 1, -1, 0},
     {"bcast_parts", bcast_parts, 1, 1, -1, 0},

@@ -29,7 +29,10 @@ INLINED raw_trips(struct work *w, long times, enum mode mode)
 }
 
 // pull: the sender raises a flag, the receiver copies. push: the sender copies, then raises a flag. both: they divide it between them.
-enum who { pull, push, both };
+// both_past: past the caches.
+enum who { pull, push, both, both_past };
+
+static inline __attribute__((always_inline)) int divided(enum who who) { return who == both || who == both_past; }
 
 INLINED trips(struct work *w, long times, enum mode mode, enum who who)
 {
@@ -42,16 +45,16 @@ INLINED trips(struct work *w, long times, enum mode mode, enum who who)
                     move(into_theirs(w), mine(w), w->size, w->size);
                 atomic_store_explicit(&sender->claimed.flag, 0, memory_order_relaxed);
                 raise_flag(&sender->ready.flag, count + 1);
-                if (who == both) {
-                    copy_parts(&sender->claimed, into_theirs(w), mine(w), w->size);
+                if (divided(who)) {
+                    copy_parts(&sender->claimed, into_theirs(w), mine(w), w->size, who == both_past);
                     raise_flag(&sender->done.flag, count + 1);
                 }
             } else {
                 await(&sender->ready.flag, count + 1);
                 if (who == pull)
                     move(into(w), theirs(w), w->size, w->size);
-                if (who == both) {
-                    copy_parts(&sender->claimed, into(w), theirs(w), w->size);
+                if (divided(who)) {
+                    copy_parts(&sender->claimed, into(w), theirs(w), w->size, who == both_past);
                     await(&sender->done.flag, count + 1);
                 }
                 compare(w, mode);
@@ -114,7 +117,7 @@ INLINED local_copies(struct work *w, long times, enum mode mode)
 INLINED windows(struct work *w, long times, enum mode mode, enum who who)
 {
     size_t each = (w->size + line_size - 1) / line_size * line_size, part = part_of(w->size);
-    size_t parts = who == both ? (w->size + part - 1) / part : 1;
+    size_t parts = divided(who) ? (w->size + part - 1) / part : 1;
     struct side *sender = &sides[0];
     int small = w->size <= inline_most;
     for (long i = 0; i < times; ++i) {
@@ -128,23 +131,27 @@ INLINED windows(struct work *w, long times, enum mode mode, enum who who)
                 raise_flag(&sender->window[m].flag, count + 1);
             }
         }
-        for (size_t at = 0; !small && (who == both || w->rank == 1); ++at) {
-            size_t claimed = who == both ? atomic_fetch_add_explicit(&sender->claimed.flag, 1, memory_order_relaxed) : at;
+        for (size_t at = 0; !small && (divided(who) || w->rank == 1); ++at) {
+            size_t claimed = divided(who) ? atomic_fetch_add_explicit(&sender->claimed.flag, 1, memory_order_relaxed) : at;
             size_t m = claimed / parts, begin = claimed % parts * part;
             if (m >= (size_t)w->window)
                 break;
             await(&sender->window[m].flag, count + 1);
-            size_t bytes = who == both ? (w->size - begin < part ? w->size - begin : part) : w->size;
-            move(received[1].base + each * m + begin, published[0].base + each * m + begin, bytes, w->size);
+            size_t bytes = divided(who) ? (w->size - begin < part ? w->size - begin : part) : w->size;
+            char *to = received[1].base + each * m + begin;
+            if (who == both_past)
+                move_past(to, published[0].base + each * m + begin, bytes);
+            else
+                move(to, published[0].base + each * m + begin, bytes, w->size);
         }
-        if (who == both && w->rank == 0)
+        if (divided(who) && w->rank == 0)
             raise_flag(&sender->done.flag, count + 1);
         if (w->rank == 1) {
             for (int m = 0; small && m < w->window; ++m) {
                 await(&sender->window[m].flag, count + 1);
                 memcpy(into(w) + each * (size_t)m, sender->window[m].payload, w->size);
             }
-            if (who == both)
+            if (divided(who))
                 await(&sender->done.flag, count + 1);
             for (int m = 0; m < w->window; ++m) {
                 uint64_t k = w->taken++;
