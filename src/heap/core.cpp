@@ -1,6 +1,7 @@
 #include "heap/core.hpp"
 
 #include "base/log.hpp"
+#include "heap/releases.hpp"
 #include "job/job.hpp"
 
 #include <algorithm>
@@ -76,6 +77,7 @@ int core::start(job::membership const& who, std::size_t keep, char const** faile
     *failed = "memory for the bookkeeping of the shared heap";
     if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, keep, std::min(2 * cache_of_a_core(), keep / 8)))
         return ENOMEM;
+    look_closer_at_heap();
     now.store(phase::ready, std::memory_order_release);
     return 0;
 }

@@ -1,5 +1,7 @@
 #include "heap/extents.hpp"
 
+#include "heap/releases.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <sys/mman.h>
@@ -390,6 +392,7 @@ void extents::trim() noexcept
         remove(at);
         set(at, size, kind::none, false);  // nobody's: neither joined nor released nor handed out meanwhile
         guard.unlock();
+        tell_release(begin_ + std::size_t{at} * granule, std::size_t{size} * granule);
         bool const clean = madvise(begin_ + std::size_t{at} * granule, std::size_t{size} * granule, MADV_REMOVE) == 0;
         guard.lock();
         if (!clean)

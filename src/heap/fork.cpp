@@ -5,6 +5,7 @@
 // the child writes.
 
 #include "heap/core.hpp"
+#include "heap/releases.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -209,6 +210,7 @@ void in_parent() noexcept
 
 void in_child() noexcept
 {
+    forget_release_watchers();
     if (in_use()) {
         the_core.now.store(core::phase::forked, std::memory_order_relaxed);
         let_go();

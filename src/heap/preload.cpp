@@ -5,6 +5,7 @@
 #include "base/settings.hpp"
 #include "heap/core.hpp"
 #include "heap/heap.hpp"
+#include "heap/releases.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -88,10 +89,28 @@ void* from_arena(std::size_t size, std::size_t alignment, bool& clean) noexcept
     errno = saved;
 }
 
-/// At least one of old block and new size belongs to the arena. Null leaves the old block as it is.
+/// A block of glibc's goes, or moves.
+void tell_plain(void* block) noexcept
+{
+    if (std::size_t const bytes = usable_size_of_libc != nullptr && block != nullptr ? usable_size_of_libc(block) : 0; bytes >= heap::least_plain)
+        heap::tell_release(block, bytes);
+}
+
+[[gnu::noinline]] void release_closer(void* block) noexcept
+{
+    if (ours(block))
+        return release_ours(block);
+    tell_plain(block);
+    __libc_free(block);
+}
+
+/// At least one of old block and new size belongs to the arena, or somebody wants to know of releases. Null leaves the old block as it is.
 [[gnu::noinline]] void* reallocate(void* block, std::size_t size) noexcept
 {
     if (!ours(block)) {
+        tell_plain(block);  // where this fails nothing has gone, and what was registered is made anew
+        if (size < threshold)
+            return __libc_realloc(block, size);
         bool clean = false;
         void* const fresh = from_arena(size, 16, clean);
         if (fresh == nullptr)
@@ -148,8 +167,8 @@ extern "C" {
 
 [[gnu::visibility("default")]] void free(void* block) noexcept
 {
-    if (ours(block)) [[unlikely]]
-        return release_ours(block);
+    if (heap::takes_closer_look.at(block)) [[unlikely]]
+        return release_closer(block);
     __libc_free(block);
 }
 
@@ -165,7 +184,7 @@ extern "C" {
 {
     if (block == nullptr)
         return malloc(size);
-    if (size >= threshold || ours(block)) [[unlikely]]
+    if (size >= threshold || heap::takes_closer_look.at(block)) [[unlikely]]
         return reallocate(block, size);
     return __libc_realloc(block, size);
 }

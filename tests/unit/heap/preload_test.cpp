@@ -1,6 +1,7 @@
 // The preload allocator: this program runs itself again with libtowline-malloc.so in front of malloc, as a rank and as nobody.
 
 #include "heap/heap.hpp"
+#include "heap/releases.hpp"
 #include "ranks.hpp"
 
 #include <algorithm>
@@ -129,6 +130,12 @@ TEST_F(preload, falls_back_when_the_arena_is_full)
     EXPECT_EQ(run_self("full", file.get()), 0);
 }
 
+TEST_F(preload, tells_of_releases)
+{
+    EXPECT_EQ(run_self("releases", file.get()), 0);
+    EXPECT_EQ(run_self("releases", -1), 0);
+}
+
 TEST_F(preload, survives_fork)
 {
     EXPECT_EQ(run_self("fork", file.get()), 0);
@@ -237,6 +244,51 @@ TEST_F(preloaded, off)
     EXPECT_FALSE(in_arena(more));
     EXPECT_TRUE(all(static_cast<unsigned char*>(more), 10 * mib, 4));
     free(more);
+}
+
+TEST_F(preloaded, releases)
+{
+    static std::atomic<void const*> block{nullptr};
+    static std::atomic<int> told{0};
+    heap::release_watcher const watcher{[](void*, void const* begin, std::size_t bytes) noexcept {
+                                            auto const* const b = static_cast<std::byte const*>(block.load());
+                                            if (b >= begin && b < static_cast<std::byte const*>(begin) + bytes)
+                                                ++told;
+                                        },
+                                        nullptr};
+    bool const launched = in_arena(malloc(mib));
+    std::size_t const bytes = launched ? 60 << 10 : 100 << 10;
+    auto const tells = [&](auto&& act) {
+        told = 0;
+        act();
+        return told.load();
+    };
+    void* b = malloc(bytes);
+    ASSERT_FALSE(in_arena(b));
+    EXPECT_EQ(tells([&] { block = b; free(b); }), 0);  // nobody wants to know
+    ASSERT_TRUE(heap::watch_releases(watcher));
+    int const expected = launched ? 0 : 1;  // under the launcher what is that big lies in the arena
+    b = malloc(bytes);
+    EXPECT_EQ(tells([&] { block = b; free(b); }), expected);
+    b = malloc(bytes);
+    EXPECT_EQ(tells([&] { block = b; b = realloc(b, 100); }), expected);
+    free(b);
+    EXPECT_EQ(tells([&] { block = nullptr; free(malloc(100)); free(nullptr); free(realloc(nullptr, 10)); }), 0);
+    if (launched) {
+        b = malloc(mib);  // stays in the arena, warm
+        ASSERT_TRUE(in_arena(b));
+        EXPECT_EQ(tells([&] { block = b; free(b); }), 0);
+        b = malloc(heap::least_plain - 1);
+        ASSERT_FALSE(in_arena(b));
+        EXPECT_GE(malloc_usable_size(b), heap::least_plain);  // rounded up
+        EXPECT_EQ(tells([&] { block = b; free(b); }), 1);
+    }
+    heap::unwatch_releases(watcher);
+    b = malloc(bytes);
+    EXPECT_EQ(tells([&] { block = b; free(b); }), 0);
+    b = malloc(mib);
+    EXPECT_EQ(in_arena(b), launched);
+    free(b);
 }
 
 TEST_F(preloaded, threshold_of_a_megabyte)
