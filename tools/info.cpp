@@ -6,6 +6,7 @@
 #include "base/settings.hpp"
 #include "binding.hpp"
 #include "engine/tuning.hpp"
+#include "heap/xpmem.hpp"
 #include "job/file.hpp"
 #include "processes.hpp"
 #include "stats.hpp"
@@ -150,6 +151,24 @@ void memory(report& out)
         out.unused("/dev/shm", "none", "not needed");
 }
 
+void xpmem(report& out)
+{
+    if (!base::setting_switch("TOWLINE_XPMEM", true))
+        return out.unused("XPMEM", "off", "by TOWLINE_XPMEM");
+    int failed = 0;
+    auto device = heap::open_xpmem(failed);
+    heap::xpmem_device::number segment = 0;
+    if (device != nullptr && (failed = device->make(segment)) == 0) {
+        device->remove(segment);
+        return out.used("XPMEM", "works",
+                        "memory outside the shared heap is attached, and moves with one copy and no system call; not with --keep-going");
+    }
+    if (failed == ENOENT)
+        return out.unused("XPMEM", "absent", "no /dev/xpmem; not needed: the shared heap and cross-memory attach do without");
+    out.unused("XPMEM", "refused",
+               fmt::format("/dev/xpmem: {}{}", std::strerror(failed), failed == EACCES ? "; ask for a udev rule with mode 0666" : ""));
+}
+
 void kernel(report& out)
 {
     out.section("kernel");
@@ -175,9 +194,7 @@ void kernel(report& out)
                refused == 0 ? "memory outside the shared heap moves with one copy"
                             : why + "memory outside the shared heap is copied twice");
     out.plain("Yama", yama ? fmt::format("ptrace_scope {}", *yama) : "absent");
-    bool const xpmem = access("/dev/xpmem", R_OK | W_OK) == 0;
-    out.unused("XPMEM", xpmem ? "present" : "absent",
-               xpmem ? "not used: the shared heap and cross-memory attach do without" : "no /dev/xpmem; not needed");
+    xpmem(out);
 }
 
 void towline_itself(report& out)

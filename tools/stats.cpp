@@ -22,7 +22,7 @@ constexpr std::array<char const*, counters> names{"calls_sent",        "calls_ha
                                                   "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
                                                   "handed_over",       "copied_once",       "copied_twice",       "wire",
                                                   "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
-                                                  "bytes_cooperated"};
+                                                  "bytes_cooperated",  "bytes_xpmem"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -120,10 +120,12 @@ std::string stats_table(job::control_view const& view, double seconds)
         if (r == 0 || r + 2 == rows.size())
             text += "  " + std::string(line.size() - 2, '-') + "\n";
     }
-    if (at(counter::bytes_cma) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
+    if (at(counter::bytes_cma) + at(counter::bytes_xpmem) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
         text += fmt::format("  copied: {} read from the sender's arena ({} of it by the sender), {} by cross-memory attach, {} through a staging block\n",
                             human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cooperated)), human_bytes(at(counter::bytes_cma)),
                             human_bytes(at(counter::bytes_staged)));
+    if (at(counter::bytes_xpmem) != 0)
+        text += fmt::format("  copied: {} from memory attached by XPMEM\n", human_bytes(at(counter::bytes_xpmem)));
     return text;
 }
 

@@ -179,7 +179,7 @@ private:
 
 struct way {
     std::function<void(sizes&)> force;
-    counter proof;  ///< of rank 0: grows by the bytes where the way was really taken
+    std::vector<counter> proof;  ///< of rank 0: one of them grows by the bytes where the way was really taken
 };
 
 /// A threshold between two ways.
@@ -211,15 +211,15 @@ std::vector<question> const& questions()
          memory::shared,
          {256, 512, 1_k, 1536, 2_k, 3_k, 4_k, 5_k, 6_k, 7_k},
          8_k,
-         {[](sizes& s) { s.map_lent = never; }, counter::bytes_inline},
-         {[](sizes& s) { s.map_lent = 1; }, counter::bytes_mapped},
+         {[](sizes& s) { s.map_lent = never; }, {counter::bytes_inline}},
+         {[](sizes& s) { s.map_lent = 1; }, {counter::bytes_mapped}},
          "read in place / copied into the message"},
         {&sizes::attach_lent,
          memory::plain,
          {10_k, 12_k, 16_k, 24_k, 32_k, 48_k, 64_k, 96_k, 128_k, 256_k, 512_k, 1024_k, 2048_k, 4096_k},
          8192_k,
-         {[](sizes& s) { s.attach_lent = never; }, counter::bytes_staged},
-         {[](sizes& s) { s.attach_lent = 1; }, counter::bytes_cma},
+         {[](sizes& s) { s.attach_lent = never; }, {counter::bytes_staged}},
+         {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma, counter::bytes_xpmem}},
          "read from the sender's address space / copied twice"},
     };
     return all;
@@ -230,7 +230,7 @@ std::vector<choice> const& choices()
     static std::vector<choice> const all{
         {&sizes::attach_chunk, memory::plain, 4096_k,
          {64_k, 256_k, 1024_k, 4096_k},
-         {[](sizes& s) { s.attach_lent = 1; }, counter::bytes_cma}},
+         {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma}}},
     };
     return all;
 }
@@ -286,12 +286,17 @@ private:
         return static_cast<std::uint32_t>(std::clamp(turn_ns() / once, 1.0, static_cast<double>(most)));
     }
     /// Whether a turn goes by the way that was meant.
-    [[nodiscard]] bool goes_by(turn t, counter proof)
+    [[nodiscard]] bool goes_by(turn t, std::vector<counter> const& proof)
     {
         t.count = 1;
-        auto const before = player_.counted(proof);
+        std::vector<std::uint64_t> before;
+        for (counter const c : proof)
+            before.push_back(player_.counted(c));
         (void)player_.lead(t);
-        return player_.counted(proof) - before >= t.bytes;
+        for (std::size_t i = 0; i < proof.size(); ++i)
+            if (player_.counted(proof[i]) - before[i] >= t.bytes)
+                return true;
+        return false;
     }
 
     [[nodiscard]] answer ask(question const& q)

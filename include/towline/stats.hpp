@@ -24,6 +24,7 @@ struct statistics {
     std::uint64_t bytes_mapped = 0;   ///< straight from the sender's arena
     std::uint64_t sleeps = 0;         ///< times a thread went to sleep while waiting (number)
     std::uint64_t bytes_cooperated = 0;  ///< of mapped: copied by the sender, while the receiver copied the rest
+    std::uint64_t bytes_xpmem = 0;    ///< of copied once: read from an attachment of the sender's memory (XPMEM)
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

@@ -7,7 +7,7 @@
 //     given              fetched: copied_once + bytes_mapped; taken, viewed or ignored: handed_over
 //     staged             fetched: copied_twice + bytes_staged; otherwise copied_once + bytes_staged
 //     mapped             fetched: copied_once + bytes_mapped (and bytes_cooperated: what of it the sender copied); looked at in place: nothing was moved, nothing is counted
-//     attached           fetched: copied_once + bytes_cma
+//     attached           fetched: copied_once + bytes_xpmem or bytes_cma
 //     exposed            fetched: wire
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)
 //   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.

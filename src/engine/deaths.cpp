@@ -49,6 +49,7 @@ void engine::impl::bury(peer who)
     }
     for (auto const& t : config.transports)
         t->peer_died(who);
+    forget_attachments(who);
     std::erase_if(streams, [who](auto const& s) { return s.first.first == who; });
     fail_fetches(who);
     fail_tasks(who);

@@ -8,7 +8,7 @@
 //   handed over         given heap blocks where the transport maps                               (not copied)
 //   mapped              lent ranges that lie in an arena; the receiver reads them where they are    (by fetch: copied once; by view: not)
 //                       a big one that goes into the receiver's arena is copied by both sides, each from its end (cooperation.hpp)
-//   attached            lent plain memory that the receiver copies out: process_vm_readv, if the probe passed   (copied once)
+//   attached            lent plain memory that the receiver copies out: by XPMEM, or process_vm_readv if the probe passed   (copied once)
 //   staged              what may change at once, and plain memory that the receiver looks at in place: copied into an arena block that
 //                       is then given (by view or take: copied once; by fetch: copied twice); and where nothing else works
 //   got / fragments     transports that do not map: component::get, else eager-sized fragments   (wire)
@@ -29,6 +29,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+namespace towline::heap { class xpmem; }
 
 namespace towline::engine {
 
@@ -176,6 +178,7 @@ struct setup {
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
     thresholds::sizes sizes{};
+    std::shared_ptr<heap::xpmem> xpmem{};             ///< peers' plain memory is attached where it can be; null: it is not
     std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
     bool (*is_dead)(void* context, peer) = nullptr;     ///< asked after `deaths` moved
     void* context = nullptr;

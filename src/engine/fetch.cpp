@@ -45,7 +45,9 @@ bool engine::may_read_memory_of(int pid) noexcept
 
 engine::impl::attach_result engine::impl::read_attached(message_state& s, block_state& b, void* destination)
 {
-    if (attach_refused.load(std::memory_order_relaxed) || b.extra == 0 || b.extra > 0x7fffffff)
+    if (look_attached(s, b, destination))
+        return attach_result::done;
+    if (!config.cross_memory_attach || attach_refused.load(std::memory_order_relaxed) || b.extra == 0 || b.extra > 0x7fffffff)
         return attach_result::refused;
     auto* to = static_cast<std::byte*>(destination);
     auto* from = static_cast<std::byte*>(b.data);

@@ -290,6 +290,9 @@ struct engine::impl {
     std::vector<std::uint32_t> free_fetches;
     std::atomic<bool> attach_refused{false};  ///< a read failed for reasons that will not go away
     enum class attach_result { done, refused, failed };
+    /// Copies by an attachment of the sender's memory; false: another way, please (attachments.cpp).
+    [[nodiscard]] bool look_attached(message_state const&, block_state&, void* destination);
+    void forget_attachments(peer);
     [[nodiscard]] attach_result read_attached(message_state&, block_state&, void* destination);
     /// Counts what became of a block that was in reach; once per block.
     static void count_block(impl&, block_state&, bool copied) noexcept;

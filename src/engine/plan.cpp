@@ -98,7 +98,8 @@ bool message_plan::map(planned& to, block const& b)
 
 bool message_plan::attach(planned& to, block const& b)
 {
-    if (!engine_.config.cross_memory_attach || engine_.attach_refused.load(std::memory_order_relaxed))
+    bool const read = engine_.config.cross_memory_attach && !engine_.attach_refused.load(std::memory_order_relaxed);
+    if (!read && engine_.config.xpmem == nullptr)
         return false;
     to.wire = wire::descriptor::make(wire::how::attached, b.size, reinterpret_cast<std::uintptr_t>(b.data));
     to.pid = static_cast<std::uint64_t>(engine_.owner_pid);

@@ -1,7 +1,12 @@
 #include "engine/process_engine.hpp"
 
+#include "base/log.hpp"
+#include "base/settings.hpp"
 #include "engine/tuning.hpp"
+#include "heap/xpmem.hpp"
 #include "job/job.hpp"
+
+#include <towline/error.hpp>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -33,6 +38,28 @@ bool attach_works(job::membership& job)
     return engine::probe_cross_memory_attach(::getpid(), &here, sizeof here);
 }
 
+/// What XPMEM shows of the peers; null where the device is not there, or not wanted. Not in jobs that outlive their ranks: who looks at the
+/// memory of one that dies dies, too.
+std::shared_ptr<heap::xpmem> attachments(job::membership& job)
+{
+    if (!base::setting_switch("TOWLINE_XPMEM", true) || job.size() == 1 || job.header().keep_going != 0)
+        return nullptr;
+    int failed = 0;
+    auto device = heap::open_xpmem(failed);
+    if (device == nullptr)
+        return nullptr;
+    try {
+        auto all = std::make_shared<heap::xpmem>(std::move(device), [&job](std::uint32_t r) {
+            return r < static_cast<std::uint32_t>(job.size()) ? job.slot(static_cast<int>(r)).xpmem_segment.load(std::memory_order_acquire) : 0;
+        });
+        job.self().xpmem_segment.store(all->segment(), std::memory_order_release);
+        return all;
+    } catch (system_error const& e) {
+        base::log(base::log_level::info, "XPMEM is there, and not used: {}", e.what());
+        return nullptr;
+    }
+}
+
 } // namespace
 
 std::unique_ptr<engine> process_engine(bool background, bool one_thread)
@@ -52,6 +79,7 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.one_thread = one_thread;
     s.cross_memory_attach = attach_works(job);
     s.sizes = job.header().tuned != 0 ? tuning::from_words(job.header().tuning) : tuning::read_and_tell();
+    s.xpmem = attachments(job);
     s.deaths = &job.header().deaths;
     s.is_dead = &is_dead;
     s.context = &job;

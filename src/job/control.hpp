@@ -40,6 +40,7 @@ enum class counter : std::uint32_t {
     bytes_mapped,      ///< of copied_once: read straight from the sender's arena
     sleeps,            ///< times a waiter went to sleep (number)
     bytes_cooperated,  ///< of mapped: copied by the sender, while the receiver copied the rest
+    bytes_xpmem,       ///< of copied_once: read from an attachment of the sender's memory
     count_
 };
 
@@ -54,6 +55,7 @@ struct alignas(4096) rank_slot {
     std::atomic<std::uint32_t> program; ///< number + 1 of the program among those that the launcher was given; 0: it does not say
     std::atomic<std::uint64_t> pid_namespace; ///< in which `pid` counts (inode of the namespace)
     std::atomic<std::uint32_t> marks;  ///< of rank_mark
+    std::atomic<std::int64_t> xpmem_segment;  ///< over its address space; 0: none
     // sleeping; on a line of its own
     base::event_count event;
     /// Where a blocked rank says what it waits for ("future of count() from rank 3"); NUL-terminated, torn reads tolerated.

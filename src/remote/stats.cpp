@@ -28,7 +28,8 @@ statistics stats()
             .bytes_staged = get(bytes_staged),
             .bytes_mapped = get(bytes_mapped),
             .sleeps = get(sleeps),
-            .bytes_cooperated = get(bytes_cooperated)};
+            .bytes_cooperated = get(bytes_cooperated),
+            .bytes_xpmem = get(bytes_xpmem)};
 }
 
 statistics statistics::since(statistics const& before) const noexcept
@@ -49,7 +50,8 @@ statistics statistics::since(statistics const& before) const noexcept
             .bytes_staged = bytes_staged - before.bytes_staged,
             .bytes_mapped = bytes_mapped - before.bytes_mapped,
             .sleeps = sleeps - before.sleeps,
-            .bytes_cooperated = bytes_cooperated - before.bytes_cooperated};
+            .bytes_cooperated = bytes_cooperated - before.bytes_cooperated,
+            .bytes_xpmem = bytes_xpmem - before.bytes_xpmem};
 }
 
 } // namespace towline
