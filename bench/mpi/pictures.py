@@ -21,14 +21,24 @@ def dash(subject: str) -> str:
     return ":" if subject in LIMITS else DASHES.get(subject.partition("-")[2], "-")
 
 
+def best_by_hand(records: list[Record]) -> list[Record]:
+    """Of several ways by hand the best at each size: the limit."""
+    best: dict[int, Record] = {}
+    for r in records:
+        if r["subject"] == "by_hand" and (r["size"] not in best or r["median"] < best[r["size"]]["median"]):
+            best[r["size"]] = r | {"variant": ""}
+    return list(best.values())
+
+
 def curves(axis: Any, records: list[Record], title: str, bandwidth: bool = False) -> None:
     """Time, or bytes a second, over size; a line for each subject."""
     sizes = sorted({r["size"] for r in records if r["size"]})
+    records = [r for r in records if r["subject"] != "by_hand"] + best_by_hand(records)
     names = {(r["subject"], r["variant"]) for r in records}
     for subject, variant in sorted(names, key=lambda name: (name[0] in LIMITS, name[0] != "towline", name)):
         points = sorted((r["size"], r["median"]) for r in records if (r["subject"], r["variant"]) == (subject, variant) and r["size"])
         heights = [s / m / 1000 if bandwidth else m for s, m in points]  # bytes a microsecond are MB/s
-        axis.plot([s for s, _ in points], heights, label=f"{subject} {variant}", color=color(subject), linestyle=dash(subject), marker=".",
+        axis.plot([s for s, _ in points], heights, label=f"{subject} {variant}".strip(), color=color(subject), linestyle=dash(subject), marker=".",
                   linewidth=2 if subject == "towline" else 1.1, zorder=3 if subject == "towline" else 2)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
