@@ -51,6 +51,8 @@ class Subject:
 
     def settings(self) -> str:
         """How it is started, in one line."""
+        if self.alone:
+            return " ".join((self.launcher.name, *self.alone))
         words = [f"{name}={value}" for name, value in self.environment] + [self.launcher.name, "-n 2", *self.pair, *self.arguments]
         return " ".join(words).replace(str(ROOT) + "/", "")
 
