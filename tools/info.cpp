@@ -245,7 +245,9 @@ void thresholds(report& out)
     case tuning::source::file:
         out.used("file", "measured here",
                  fmt::format("{}, {}{}", r.path, r.when.empty() ? "at some time" : r.when,
-                             r.measured.kernel == here.kernel ? "" : fmt::format(", with kernel {}: towline tune measures anew", r.measured.kernel)));
+                             r.measured.kernel == here.kernel
+                                 ? ""
+                                 : fmt::format(", with kernel {}: towline tune measures anew", r.measured.kernel)));
         for (auto const& line : r.complaints)
             out.unused("refused", "", line);
     }
@@ -253,7 +255,8 @@ void thresholds(report& out)
         auto const& t = tuning::table()[i];
         std::size_t const value = r.sizes.*t.value;
         bool const given = i < r.given.size() && r.given[i];
-        out.plain(t.name, fmt::format("{} {}", value, value == 1 ? "byte" : "bytes"), fmt::format("{}: {}", given ? "file" : "default", t.meaning));
+        out.plain(t.name, fmt::format("{} {}", value, value == 1 ? "byte" : "bytes"),
+                  fmt::format("{}: {}", given ? "file" : "default", t.meaning));
     }
 }
 

@@ -154,8 +154,9 @@ int check_command(std::vector<std::string> const& ours)
     if (ours.empty())
         return refuse("", "which command? There are run, where, info and tune");
     std::string const& first = ours.front();
-    if (first == "run" || first == "info" || first == "where" || first == "tune" || first == "-h" || first == "--help" || first == "--version")
-        return 0;
+    for (auto const known : {"run", "info", "where", "tune", "-h", "--help", "--version"})
+        if (first == known)
+            return 0;
     if (first.starts_with('-'))
         return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
     return refuse("", fmt::format("there is no command '{}'; there are run, where, info and tune", first));

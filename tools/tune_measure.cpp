@@ -221,16 +221,28 @@ std::vector<question> const& questions()
          {[](sizes& s) { s.attach_lent = never; }, {counter::bytes_staged}},
          {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma, counter::bytes_xpmem}},
          "read from the sender's address space / copied twice"},
+        {&sizes::cooperate,
+         memory::shared,
+         {8_k, 12_k, 16_k, 24_k, 32_k, 48_k, 64_k, 128_k, 256_k, 1024_k},
+         2048_k,
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = never; }, {counter::bytes_mapped}},
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = 1; }, {counter::bytes_mapped}},
+         "copied by both sides / by the receiver alone"},
     };
     return all;
 }
 
 std::vector<choice> const& choices()
 {
+    auto const together = [](sizes& s) { s.map_lent = 1, s.cooperate = 1; };
     static std::vector<choice> const all{
-        {&sizes::attach_chunk, memory::plain, 4096_k,
+        {&sizes::attach_chunk,
+         memory::plain,
+         4096_k,
          {64_k, 256_k, 1024_k, 4096_k},
          {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma}}},
+        {&sizes::share_least, memory::shared, 64_k, {4_k, 8_k, 16_k, 32_k}, {together, {counter::bytes_mapped}}},
+        {&sizes::share_most, memory::shared, 2048_k, {32_k, 64_k, 128_k, 256_k, 512_k}, {together, {counter::bytes_mapped}}},
     };
     return all;
 }
@@ -271,8 +283,9 @@ private:
         std::size_t const shipped = sizes{}.*a.about->value;
         if (a.decided.value)
             best_.*a.about->value = *a.decided.value;
+        bool const plain = a.decided.value || a.decided.why == "as shipped";
         fmt::print(stderr, "towline tune: {}/{} {}: {} ({})\n", before + 1, number, a.about->name, best_.*a.about->value,
-                   a.decided.value || a.decided.why == "as shipped" ? a.decided.why : fmt::format("the shipped {}: {}", shipped, a.decided.why));
+                   plain ? a.decided.why : fmt::format("the shipped {}: {}", shipped, a.decided.why));
         return a;
     }
 
@@ -371,7 +384,7 @@ private:
     template <class Turn>
     void for_turns(Turn&& play)
     {
-        auto const most = base::deadline(quick_ ? 1s : 4s);
+        auto const most = base::deadline(quick_ ? 1000ms : 3500ms);
         int const turns = quick_ ? 15 : 151;
         for (int i = 0; i < turns && (i < 5 || !most.passed()); ++i)
             play(i % 2 != 0);
@@ -392,8 +405,8 @@ std::string text_of(std::vector<answer> const& answers, double seconds)
     gmtime_r(&now, &utc);
     std::array<char, 32> when{};
     std::strftime(when.data(), when.size(), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    std::string text = fmt::format("# Written by `towline tune` {}.{}.{} in {:.1f} s. `towline info` says what each line means; what is missing is\n"
-                                   "# as shipped. TOWLINE_TUNING=off ignores this file, and so does another machine.\n\n"
+    std::string text = fmt::format("# Written by `towline tune` {}.{}.{} in {:.1f} s. `towline info` says what each line means; what is\n"
+                                   "# missing is as shipped. TOWLINE_TUNING=off ignores this file, and so does another machine.\n\n"
                                    "[machine]\nprocessor = \"{}\"\ncores = {}\nkernel = \"{}\"\nwhen = \"{}\"\n\n[thresholds]  # bytes\n",
                                    major, minor, patch, seconds, here.processor, here.cores, here.kernel, when.data());
     for (auto const& a : answers) {
@@ -448,8 +461,8 @@ int tune_as_rank(tune_options const& options)
     double const seconds = static_cast<double>(base::monotonic_ns() - from) / 1e9;
     write_file(options.output, text_of(answers, seconds));
     auto const moved = std::count_if(answers.begin(), answers.end(), [](answer const& a) { return a.decided.value.has_value(); });
-    fmt::print(stderr, "towline tune: {} of {} differ from what is shipped; written to {} after {:.1f} s\n", moved, answers.size(), options.output,
-               seconds);
+    fmt::print(stderr, "towline tune: {} of {} differ from what is shipped; written to {} after {:.1f} s\n", moved, answers.size(),
+               options.output, seconds);
     return 0;
 }
 

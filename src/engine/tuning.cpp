@@ -29,7 +29,8 @@ constexpr std::size_t never = std::size_t{1} << 40;
 constexpr std::size_t longest_file = 64 << 10;
 
 constexpr threshold all[] = {
-    {"hand_over", &sizes::hand_over, 1, never, "a block that is given away changes owner from this size on; smaller is copied into the message"},
+    {"hand_over", &sizes::hand_over, 1, never,
+     "a block that is given away changes owner from this size on; smaller is copied into the message"},
     {"map_lent", &sizes::map_lent, 64, never,
      "lent memory in the shared heap is read where it is from this size on; smaller is copied into the message"},
     {"inline_block", &sizes::inline_block, 64, std::size_t{1} << 24, "other blocks travel inside the message while all of it fits this"},
@@ -77,7 +78,8 @@ std::string text_of(char const* path, int& failed)
         failed = S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
         return {};
     }
-    std::string text(longest_file + 1, '\0');
+    // No more than there is: to touch new memory costs more than to read the file. One byte more tells whether it grows.
+    std::string text(std::min(static_cast<std::size_t>(about.st_size), longest_file) + 1, '\0');
     std::size_t size = 0;
     while (size < text.size()) {
         ssize_t const got = ::read(file.get(), text.data() + size, text.size() - size);

@@ -63,7 +63,8 @@ struct reading {
 [[nodiscard]] reading parse(std::string_view text, std::string path, machine const& here);
 /// Where the file lies; nothing where TOWLINE_TUNING is off or nobody says.
 [[nodiscard]] std::optional<std::string> file_path();
-/// Finds and reads the file. Without one this costs a failed open. Throws usage_error where TOWLINE_TUNING names a file that cannot be read.
+/// Finds and reads the file. Without one this costs a failed open. Throws usage_error where TOWLINE_TUNING names a file that cannot be
+/// read.
 [[nodiscard]] reading read();
 /// The same, and tells on standard error what is wrong with it (warnings), or that it is another machine's (info).
 [[nodiscard]] thresholds::sizes read_and_tell();

@@ -92,7 +92,8 @@ void* from_arena(std::size_t size, std::size_t alignment, bool& clean) noexcept
 /// A block of glibc's goes, or moves.
 void tell_plain(void* block) noexcept
 {
-    if (std::size_t const bytes = usable_size_of_libc != nullptr && block != nullptr ? usable_size_of_libc(block) : 0; bytes >= heap::least_plain)
+    std::size_t const bytes = usable_size_of_libc != nullptr && block != nullptr ? usable_size_of_libc(block) : 0;
+    if (bytes >= heap::least_plain)
         heap::tell_release(block, bytes);
 }
 

@@ -197,9 +197,11 @@ char const* registration_cache::check() const
         return "sums are wrong";
     if (bytes_ > limits_.bytes || all_.size() > limits_.ranges)
         return "beyond the bounds";
-    for (auto i = index_.begin(); i != index_.end(); ++i)
-        if (auto const next = std::next(i); next != index_.end() && next->first.first == i->first.first && i->second->end() > next->first.second)
+    for (auto i = index_.begin(); i != index_.end(); ++i) {
+        auto const next = std::next(i);
+        if (next != index_.end() && next->first.first == i->first.first && i->second->end() > next->first.second)
             return "ranges overlap";
+    }
     return nullptr;
 }
 

@@ -11,8 +11,8 @@
 //   in use     leased at least once: never dropped, whatever else happens
 //
 // The cache is bounded in ranges and in bytes, retired ones included. To make room it drops ranges that are not in use, the oldest first
-// (FIFO: in the order in which they were made; a buffer that was used early and often is made anew once in a while, and nothing is written on
-// a hit). Where that is not enough, a request is refused, and its user takes another way.
+// (FIFO: in the order in which they were made; a buffer that was used early and often is made anew once in a while, and nothing is written
+// on a hit). Where that is not enough, a request is refused, and its user takes another way.
 //
 // What makes a range wrong, and who says so:
 //   own memory, registered with a network   The registration holds the pages that were there when it was made. When the memory goes back
@@ -22,8 +22,8 @@
 //                                            registered for one transfer only, never kept.
 //   a peer's memory, attached by XPMEM       Nothing needs to be said. An attachment shows a range of the peer's *addresses*, not of its
 //                                            pages: when the peer frees memory and the kernel takes the pages, the driver, which watches the
-//                                            peer's page tables, takes them out of every attachment, and the next access here finds what lies
-//                                            at that address of the peer then. What is read through it is what process_vm_readv would
+//                                            peer's page tables, takes them out of every attachment, and the next access here finds what
+//                                            lies at that address of the peer then. What is read through it is what process_vm_readv would
 //                                            read at that moment; so a stale page cannot be seen, and a peer's free needs no message.
 //   a peer that is gone                      `invalidate_space`.
 //

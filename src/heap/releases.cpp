@@ -20,7 +20,8 @@ void look_closer_at_heap() noexcept
         bool const open = heap.arenas() != 0;
         // In between blocks may be looked at that need not be, never the other way round.
         takes_closer_look.bytes.store(~std::size_t{0}, std::memory_order_seq_cst);
-        takes_closer_look.begin.store(seen != 0 || !open ? 0 : reinterpret_cast<std::uintptr_t>(heap.segment(0)), std::memory_order_seq_cst);
+        std::uintptr_t const begin = seen != 0 || !open ? 0 : reinterpret_cast<std::uintptr_t>(heap.segment(0));
+        takes_closer_look.begin.store(begin, std::memory_order_seq_cst);
         if (seen == 0)
             takes_closer_look.bytes.store(open ? heap.segment_bytes() * heap.arenas() : 0, std::memory_order_seq_cst);
     } while (release_watchers.load(std::memory_order_seq_cst) != seen);

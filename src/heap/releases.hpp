@@ -21,13 +21,14 @@ struct release_watcher {
     void* context = nullptr;
 };
 
-/// Subscribes; false where all places are taken. From now on until `unwatch_releases` returns the function is called by any thread. Thread-safe.
+/// Subscribes; false where all places are taken. From now on until `unwatch_releases` returns the function is called by any thread.
+/// Thread-safe.
 [[nodiscard]] bool watch_releases(release_watcher) noexcept;
 /// Ends it. Waits for calls that are under way on other threads; not from inside the function.
 void unwatch_releases(release_watcher) noexcept;
 
-/// What free() and realloc() under the launcher look at closer: blocks of the shared heap, or, while anybody wants to know of releases, all.
-/// One compare for both questions, because every free() of a program pays for it.
+/// What free() and realloc() under the launcher look at closer: blocks of the shared heap, or, while anybody wants to know of releases,
+/// all. One compare for both questions, because every free() of a program pays for it.
 struct closer_look {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::size_t> bytes{0};

@@ -3,7 +3,8 @@
 // itself: its interface is seven ioctl numbers and the structs behind them, the same since 2007.
 //
 // Each process *makes* one segment over its whole address space and tells the number to the others (in the job file); a peer *gets* access
-// to it once, and *attaches* ranges of addresses. An attachment shows what lies at those addresses of the peer, page by page on first touch:
+// to it once, and *attaches* ranges of addresses. An attachment shows what lies at those addresses of the peer, page by page on first
+// touch:
 //   - where the peer frees or remaps memory, the driver takes the pages out of every attachment, and the next touch finds what is there
 //     then: nothing stale can be seen, and attachments may be kept (registration_cache.hpp)
 //   - where the peer has nothing at an address, or is gone, a touch is SIGBUS. So only memory that the peer has lent is looked at, and

@@ -116,8 +116,8 @@ TEST(tuning_file, values_without_sense_are_refused_one_by_one)
     wanted.inline_block = 4096;
     EXPECT_EQ(r.sizes, wanted);
     EXPECT_EQ(r.complaints.size(), 6u);
-    EXPECT_TRUE(said(r, "f.toml:7: thresholds.map_lent is ignored: it must be a size from 64 to 1099511627776 bytes, like 4096 or \"4K\"; the "
-                        "shipped 2048 is used"));
+    EXPECT_TRUE(said(r, "f.toml:7: thresholds.map_lent is ignored: it must be a size from 64 to 1099511627776 bytes, like 4096 or \"4K\"; "
+                        "the shipped 2048 is used"));
     EXPECT_TRUE(said(r, "f.toml:8: thresholds.hand_over is ignored"));
     EXPECT_TRUE(said(r, "f.toml:9: thresholds.attach_chunk"));
     EXPECT_TRUE(said(r, "f.toml:10: thresholds.pull_window"));

@@ -274,7 +274,8 @@ TEST(registration_cache, agrees_with_a_model)
     constexpr space spaces = 3;
     for (int round = 0; round < 20; ++round) {
         recorder b;
-        registration_cache::limits const l{.ranges = 4 + random() % 30, .bytes = (16 + random() % 200) * page, .granule = page << random() % 3};
+        registration_cache::limits const l{
+            .ranges = 4 + random() % 30, .bytes = (16 + random() % 200) * page, .granule = page << random() % 3};
         {
             registration_cache c(b, l);
             // What a page of a space was made by must be younger than its last invalidation.

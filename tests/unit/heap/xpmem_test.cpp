@@ -27,7 +27,8 @@ struct pair {
     {
         for (std::uint32_t i = 0; i < 2; ++i)
             of[i] = std::make_unique<heap::xpmem>(
-                std::make_unique<fake::device>(world, i), [this](std::uint32_t peer) { return peer < 2 && of[peer] ? of[peer]->segment() : 0; }, l);
+                std::make_unique<fake::device>(world, i),
+                [this](std::uint32_t peer) { return peer < 2 && of[peer] ? of[peer]->segment() : 0; }, l);
     }
     [[nodiscard]] heap::xpmem::view see(std::byte const* p, std::size_t bytes) const
     {
