@@ -242,8 +242,9 @@ TEST(engine_cooperation_of_processes, killed_at_any_moment)
                 catcher in;
                 std::atomic<int> deaths{0};
                 auto const e = eng::process_engine(round % 2 == 0);
-                auto const id = e->add_handler(&catcher::on, &in);
+                // Before the handler: adding one orders it for the background thread.
                 e->on_death([](void* c, peer) { ++*static_cast<std::atomic<int>*>(c); }, &deaths);
+                auto const id = e->add_handler(&catcher::on, &in);
                 towline::job::membership::instance().fence();
                 board[2].fetch_add(1);
                 for (std::uint64_t number = 0; deaths == 0 || number < 20; ++number) {
