@@ -8,6 +8,7 @@
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/file.hpp"
+#include "onload/placement.hpp"
 #include "processes.hpp"
 #include "stats.hpp"
 #include "transport/table.hpp"
@@ -108,6 +109,9 @@ void processor(report& out)
     auto const quota = base::cpu_quota();
     out.plain("cgroup quota", quota ? fmt::format("{:.4g} cores", *quota) : "none");
     out.used("cores counted on", fmt::format("{}", base::usable_cores()), "more ranks than this wait by sleeping instead of spinning");
+    std::string helpers;
+    bool const helped = onload::explain(onload::requested(), base::usable_cores(), helpers);
+    out.either(helped, "on-loading", helped ? "on" : "off", helpers);
     topology(out);
     if (base::ticks_are_tsc())
         out.used("clock", fmt::format("time-stamp counter, {:.3f} GHz", base::ticks_per_ns()));

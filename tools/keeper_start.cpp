@@ -124,6 +124,13 @@ void keeper::prepare_environment()
     setenv("TOWLINE_SIZE", size.c_str(), 1);
     setenv("MPI_LOCALNRANKS", size.c_str(), 1);
     setenv("TOWLINE_HEAP", options_.heap ? "on" : "off", 1);
+    unsetenv("TOWLINE_CORES");
+    if (!cores_.empty()) {  // a bound rank cannot see which cores there are besides its own
+        std::vector<int> first;
+        for (auto const& threads : cores_)
+            first.push_back(threads.front());
+        setenv("TOWLINE_CORES", fmt::format("{}", fmt::join(first, ",")).c_str(), 1);
+    }
     if (preload_.empty())
         return;
     auto const others = base::setting("LD_PRELOAD");

@@ -22,7 +22,8 @@ constexpr std::array<char const*, counters> names{"calls_sent",        "calls_ha
                                                   "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
                                                   "handed_over",       "copied_once",       "copied_twice",       "wire",
                                                   "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
-                                                  "bytes_cooperated",  "bytes_xpmem"};
+                                                  "bytes_cooperated",  "bytes_xpmem",
+                                                  "bytes_onloaded"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -126,6 +127,8 @@ std::string stats_table(job::control_view const& view, double seconds)
                             human_bytes(at(counter::bytes_staged)));
     if (at(counter::bytes_xpmem) != 0)
         text += fmt::format("  copied: {} from memory attached by XPMEM\n", human_bytes(at(counter::bytes_xpmem)));
+    if (at(counter::bytes_onloaded) != 0)
+        text += fmt::format("  copied by helper threads: {}\n", human_bytes(at(counter::bytes_onloaded)));
     return text;
 }
 

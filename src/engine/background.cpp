@@ -30,7 +30,11 @@ void engine::impl::start_background()
 
 void engine::impl::stop_background() noexcept
 {
-    if (!background.joinable() || in_child())
+    if (in_child())
+        return;
+    if (helper != nullptr)
+        helper->retire();
+    if (!background.joinable())
         return;
     {
         std::lock_guard lock(background_mutex);
@@ -45,6 +49,10 @@ void engine::impl::unpark() noexcept
 {
     if (!background_parked.load(std::memory_order_seq_cst))
         return;
+    if (helper != nullptr) {
+        background_parked.store(false, std::memory_order_relaxed);
+        return helper->wake();
+    }
     {
         std::lock_guard lock(background_mutex);
         background_parked.store(false, std::memory_order_relaxed);
@@ -90,11 +98,14 @@ void engine::impl::take_over()
     struct watched {
         impl& m;
         std::uint64_t seen;
+        onload::helper_engine* helper;  ///< whose thread this is; null: it is the background thread
         [[nodiscard]] bool others() const noexcept
         {
-            return m.foreground_polls.load(std::memory_order_relaxed) != seen || m.background_stop.load(std::memory_order_acquire);
+            return m.foreground_polls.load(std::memory_order_relaxed) != seen || m.background_stop.load(std::memory_order_acquire) ||
+                   (helper != nullptr && (helper->waiting() || helper->stopping() ||
+                                          m.attended.load(std::memory_order_relaxed) != m.helper_sees.attended));
         }
-    } w{*this, foreground_polls.load(std::memory_order_relaxed)};
+    } w{*this, foreground_polls.load(std::memory_order_relaxed), helper_started.load(std::memory_order_relaxed)};
     while (!w.others() && !closed.load(std::memory_order_acquire)) {
         if (!acquire_token())
             return;

@@ -101,6 +101,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         base::copy_part(to + at, from + at, b.size - at, b.size);
         return nullptr;
     }
+    count_if_onloaded(own_bytes);
     std::uint32_t const senders = taker.senders();
     for (std::uint32_t i = 0; task->copied.load(std::memory_order_acquire) < senders && i < patience; ++i)
         base::cpu_relax();

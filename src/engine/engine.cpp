@@ -54,6 +54,11 @@ void engine::impl::end()
 {
     for (auto const& kept : pending.everything())
         give_back({kept});
+    if (copier != nullptr) {
+        copier->stop();
+        while (poll_copies() != 0) {
+        }
+    }
     end_tasks();
     config.transports.clear();  // from here on nothing writes into the destinations of fetches
     for (peer p = 0; p < config.size; ++p)
@@ -91,7 +96,8 @@ void engine::impl::close() noexcept
 engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 {
     living::add(*impl_);
-    if (impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
+    impl_->start_onload();
+    if (impl_->helper == nullptr && impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
         impl_->start_background();
 }
 

@@ -18,6 +18,7 @@
 
 #include "base/event_count.hpp"
 #include "engine/thresholds.hpp"
+#include "onload/placement.hpp"
 #include "transport/transport.hpp"
 
 #include <atomic>
@@ -114,7 +115,8 @@ public:
     [[nodiscard]] void* take(std::size_t i);
     /// Starts copying block i to `destination` (block_size bytes); done at once where the bytes are in reach. At most once per block.
     /// The destination must stay until the fetch has ended, even if the message is destroyed before.
-    void fetch(std::size_t i, void* destination);
+    /// `may_lag`: a block in reach may be left to the copy engine, too (setup::onload).
+    void fetch(std::size_t i, void* destination, bool may_lag = false);
     /// All fetches have ended.
     [[nodiscard]] bool ready() const noexcept;
     /// A fetch that has ended did not bring its bytes (the peer died, or lent memory that is not there).
@@ -177,6 +179,8 @@ struct setup {
     bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
+    onload::placement onload{};                       ///< on: a helper thread copies and makes progress; not with one_thread
+    std::size_t onload_least = thresholds::onload_least;  ///< blocks from this size on are left to it, where the fetch may lag
     thresholds::sizes sizes{};
     std::shared_ptr<heap::xpmem> xpmem{};             ///< peers' plain memory is attached where it can be; null: it is not
     std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
@@ -228,6 +232,14 @@ public:
     /// Takes over the block that a peer's `share` told of: the caller owns it now (heap::deallocate). Counts it as handed over. Throws what
     /// heap::attach throws.
     [[nodiscard]] void* claim(std::uint64_t where, std::size_t size);
+
+    /// A large transfer has begun that nobody may wait for soon: the helper thread, if there is one (setup::onload), makes progress from
+    /// now on, whenever no other thread does, until nothing has come for a while. About 20 ns, or a wake-up. A sender needs no attention,
+    /// but helps its receiver with the copy from a core that it has for itself.
+    enum class transfer : std::uint8_t { receive, send };
+    void attend(transfer) noexcept;
+    /// Copies and progress are on-loaded: setup::onload, and its thread runs.
+    [[nodiscard]] bool onloads() const noexcept;
 
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);

@@ -43,6 +43,25 @@ bool engine::may_read_memory_of(int pid) noexcept
     return allowed;
 }
 
+bool engine::impl::refused_to_attach(peer source, int why)
+{
+    if (why != EPERM && why != ENOSYS && why != EACCES)
+        return false;
+    // A filter came after the probe, or the peer may not be read: the sender pushes, now and later.
+    if (!attach_refused.exchange(true, std::memory_order_relaxed))
+        base::log(base::log_level::info, "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on",
+                  config.rank, source, std::strerror(why));
+    return true;
+}
+
+void engine::impl::tell_unreadable(message_state const& s, block_state const& b, std::uint64_t left, int why) const
+{
+    // A peer that died is told of elsewhere.
+    base::log(why == ESRCH ? base::log_level::info : base::log_level::warning,
+              "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source, b.data,
+              std::strerror(why));
+}
+
 engine::impl::attach_result engine::impl::read_attached(message_state& s, block_state& b, void* destination)
 {
     if (look_attached(s, b, destination))
@@ -61,18 +80,9 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
             int const why = errno;
             if (got < 0 && why == EINTR)
                 continue;
-            if (got < 0 && (why == EPERM || why == ENOSYS || why == EACCES)) {
-                // A filter came after the probe, or the peer may not be read: the sender pushes, now and later.
-                if (!attach_refused.exchange(true, std::memory_order_relaxed))
-                    base::log(base::log_level::info,
-                              "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on", config.rank,
-                              s.source, std::strerror(why));
+            if (got < 0 && refused_to_attach(s.source, why))
                 return attach_result::refused;
-            }
-            // A peer that died is told of elsewhere.
-            base::log(why == ESRCH ? base::log_level::info : base::log_level::warning,
-                      "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source, b.data,
-                      got == 0 ? "no bytes" : std::strerror(why));
+            tell_unreadable(s, b, left, got == 0 ? EFAULT : why);
             return attach_result::failed;
         }
         to += got;
@@ -82,6 +92,7 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
     b.counted = true;
     counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
     counts.add(counter::bytes_cma, b.size);
+    count_if_onloaded(b.size);
     return attach_result::done;
 }
 

@@ -7,6 +7,7 @@
 //   token      whoever holds it polls; handlers and completions run only there                            tried, never waited for
 //   jobs       things that other threads leave for the poller                                             mutex, held for a push
 //   tasks      blocks that are copied together with their sender                    mutex, held for a few stores
+//   copier     copies that a helper thread does (onload.cpp); anybody submits, the poller hears of the ends
 //   poller's   streams, pulls, helps: touched only under the token
 //
 // No handler and no completion runs while one of these mutexes is held.
@@ -18,6 +19,7 @@
 #include "engine/wire.hpp"
 
 #include "base/event_count.hpp"
+#include "onload/helper_engine.hpp"
 
 #include <array>
 #include <condition_variable>
@@ -294,6 +296,9 @@ struct engine::impl {
     [[nodiscard]] bool look_attached(message_state const&, block_state&, void* destination);
     void forget_attachments(peer);
     [[nodiscard]] attach_result read_attached(message_state&, block_state&, void* destination);
+    /// True for an errno that says that no memory of others may be read: noted, and said once.
+    [[nodiscard]] bool refused_to_attach(peer source, int why);
+    void tell_unreadable(message_state const&, block_state const&, std::uint64_t left, int why) const;
     /// Counts what became of a block that was in reach; once per block.
     static void count_block(impl&, block_state&, bool copied) noexcept;
     void start_pull(message_state&, std::size_t block, void* destination);
@@ -350,6 +355,39 @@ struct engine::impl {
     std::atomic<bool> background_stop{false};
     std::atomic<bool> background_parked{false};
 
+    // The helper thread (onload.cpp): copies blocks, and makes progress when nobody else does.
+    struct copy_job {
+        message_state* state;
+        std::size_t block;
+        void* destination;
+    };
+    void start_onload();
+    /// Leaves the copy of a block that is in reach, or attached, to the helper; false: copy it here. The state is on the heap then.
+    [[nodiscard]] bool submit_copy(incoming::state*& s, std::size_t block, void* destination);
+    /// Ends of copies; token held. How many.
+    int poll_copies();
+    void copy_ended(onload::completion const&);
+    /// Bytes that the calling thread has copied, if it is the helper.
+    void count_if_onloaded(std::uint64_t bytes) noexcept
+    {
+        if (helper != nullptr && helper->on_helper())
+            counts.add(job::counter::bytes_onloaded, bytes);
+    }
+    [[nodiscard]] std::chrono::nanoseconds idle_helper();
+    [[nodiscard]] std::chrono::nanoseconds poll_attentively(onload::helper_engine&);
+    std::unique_ptr<onload::copy_engine> copier;   ///< null: no on-loading
+    onload::helper_engine* helper = nullptr;       ///< the same
+    std::atomic<onload::helper_engine*> helper_started{nullptr};  ///< the same, for its own thread
+    std::atomic<std::uint64_t> attended{0};        ///< large transfers so far
+    /// Touched by the helper only.
+    struct helper_view {
+        std::uint64_t attended = 0;
+        std::uint64_t polls = 0;
+        std::int64_t attentive_until = 0;
+        std::int64_t next_look = 0;
+        std::chrono::nanoseconds nap = thresholds::watch_first;
+    } helper_sees;
+
     // Forks (lifetime.cpp).
     [[nodiscard]] bool in_child() const noexcept;
     void close() noexcept;
@@ -372,6 +410,8 @@ struct wait_hold {
         if (std::exchange(token, false))
             owner.release_token();
     }
+    /// The calling thread is in a wait of this engine.
+    [[nodiscard]] static bool inside(engine::impl const&) noexcept;
     /// Lets go what an outer wait of this thread holds of this engine's token; it will take it again.
     static void let_go_outer(engine::impl&) noexcept;
 };

@@ -154,7 +154,7 @@ void* incoming::take(std::size_t i)
     return b.data;
 }
 
-void incoming::fetch(std::size_t i, void* destination)
+void incoming::fetch(std::size_t i, void* destination, bool may_lag)
 {
     {
         block_state& b = block_at(state_, i);
@@ -163,6 +163,11 @@ void incoming::fetch(std::size_t i, void* destination)
         b.fetched = true;
         if (b.size == 0)
             return;
+    }
+    if (may_lag && owner_->impl_->submit_copy(state_, i, destination))
+        return;
+    {
+        block_state& b = state_->blocks[i];  // the state may have moved
         if (b.in_reach()) {
             engine::impl& e = *owner_->impl_;
             if (e.may_cooperate(*state_, b, destination)) {
@@ -173,7 +178,8 @@ void incoming::fetch(std::size_t i, void* destination)
                 return;
             }
             base::copy_block(destination, b.data, b.size);
-            return engine::impl::count_block(*owner_->impl_, b, true);
+            e.count_if_onloaded(b.size);
+            return engine::impl::count_block(e, b, true);
         }
     }
     engine::impl& e = *owner_->impl_;

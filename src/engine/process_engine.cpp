@@ -1,12 +1,15 @@
 #include "engine/process_engine.hpp"
 
 #include "base/log.hpp"
+#include "base/machine.hpp"
 #include "base/settings.hpp"
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/job.hpp"
 
 #include <towline/error.hpp>
+
+#include <fmt/format.h>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -62,6 +65,28 @@ std::shared_ptr<heap::xpmem> attachments(job::membership& job)
 
 } // namespace
 
+onload::placement process_onload()
+{
+    auto& job = job::membership::instance();
+    onload::surroundings s;
+    s.rank = static_cast<unsigned>(job.rank());
+    s.ranks = static_cast<unsigned>(job.size());
+    s.cores = job.header().cores;
+    // A rank that is bound sees its own core only: the launcher tells of the others.
+    auto const told = base::setting("TOWLINE_CORES");
+    auto const listed = told ? onload::parse_cores(*told) : std::nullopt;
+    if (told && !listed)
+        throw usage_error(fmt::format("TOWLINE_CORES='{}' is not a list of cores, such as 0-3,8", *told));
+    s.allowed = listed ? *listed : base::allowed_cpus();
+    if (job.header().bound != 0) {
+        for (int r = 0; r < job.size(); ++r) {
+            if (std::uint32_t const cpu = job.slot(r).cpu.load(std::memory_order_relaxed); cpu != 0)
+                s.bound.push_back(static_cast<int>(cpu) - 1);
+        }
+    }
+    return onload::place(onload::requested(), s);
+}
+
 std::unique_ptr<engine> process_engine(bool background, bool one_thread)
 {
     auto& job = job::membership::instance();
@@ -77,6 +102,10 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.oversubscribed = static_cast<std::uint32_t>(job.size()) > job.header().cores;
     s.background = background;
     s.one_thread = one_thread;
+    if (!one_thread)
+        s.onload = process_onload();
+    // Without a spare core a rank that spins keeps a helper, its own or the peer's, from copying.
+    s.oversubscribed = s.oversubscribed || (s.onload.on && !s.onload.spare);
     s.cross_memory_attach = attach_works(job);
     s.sizes = job.header().tuned != 0 ? tuning::from_words(job.header().tuning) : tuning::read_and_tell();
     s.xpmem = attachments(job);

@@ -7,9 +7,13 @@
 
 namespace towline::engine {
 
+/// Whether copies and progress of this process are on-loaded, where, and why (TOWLINE_ONLOAD). Joins the job. Throws usage_error for a
+/// wrong setting.
+[[nodiscard]] onload::placement process_onload();
+
 /// Builds the engine of this process from its membership and the transports that are there. Joins the job if that has not happened.
 /// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls. `one_thread`: the
-/// program promises that one thread at a time calls.
+/// program promises that one thread at a time calls, and nothing is on-loaded then; otherwise as process_onload says.
 /// Throws what membership::instance, the transports and engine::engine throw.
 [[nodiscard]] std::unique_ptr<engine> process_engine(bool background = true, bool one_thread = false);
 

@@ -69,6 +69,16 @@ inline constexpr std::chrono::nanoseconds long_wait = std::chrono::milliseconds{
 /// Sleep while something waits for room at a peer: nobody tells when there is.
 inline constexpr std::chrono::nanoseconds room_nap = std::chrono::microseconds{100};
 
+// The copy engine (onload.cpp).
+
+/// Blocks from this size on are left to the helper, where the receiver goes on meanwhile; below it the wake-up costs more than the copy.
+inline constexpr std::size_t onload_least = std::size_t{128} << 10;
+/// So long the helper looks for messages without a pause, on a core of its own, after it was told that a large transfer has begun or when
+/// something has come.
+inline constexpr std::chrono::nanoseconds attention = std::chrono::milliseconds{2};
+/// On a core that it shares: looks before it sleeps where senders wake it.
+inline constexpr std::uint32_t attentive_polls = 256;
+
 // The background thread (background.cpp).
 
 inline constexpr std::chrono::nanoseconds watch_first = std::chrono::microseconds{50};

@@ -46,6 +46,15 @@ wait_hold::~wait_hold()
     innermost_wait = outer;
 }
 
+bool wait_hold::inside(engine::impl const& e) noexcept
+{
+    for (wait_hold const* h = innermost_wait; h != nullptr; h = h->outer) {
+        if (&h->owner == &e)
+            return true;
+    }
+    return false;
+}
+
 void wait_hold::let_go_outer(engine::impl& e) noexcept
 {
     for (wait_hold* h = innermost_wait; h != nullptr; h = h->outer) {
@@ -70,6 +79,8 @@ int engine::impl::poll(int budget, poller who)
         n = poll_transports(budget) + poll_others();
         if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
             n += run_jobs();
+        if (copier != nullptr && copier->ready()) [[unlikely]]
+            n += poll_copies();
     }
     if (who == poller::foreground)
         foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -125,7 +136,7 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
             stay = poll_others() == 0;
         }
         release_token();
-        stay = stay && !deaths_moved();
+        stay = stay && !deaths_moved() && (copier == nullptr || !copier->ready());
         if (work.load(std::memory_order_acquire) != 0)
             limit = std::min(limit, thresholds::room_nap);
     }
@@ -197,6 +208,8 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
             slow.progressed = true;
+        } else if (held.token && copier != nullptr && copier->help()) {  // two cores copy faster than one
+            idle = 0;
         }
         if (ready(context))
             return true;

@@ -41,6 +41,7 @@ enum class counter : std::uint32_t {
     sleeps,            ///< times a waiter went to sleep (number)
     bytes_cooperated,  ///< of mapped: copied by the sender, while the receiver copied the rest
     bytes_xpmem,       ///< of copied_once: read from an attachment of the sender's memory
+    bytes_onloaded,    ///< of copied_once/twice: by a helper thread of the receiver
     count_
 };
 

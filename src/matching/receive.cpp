@@ -58,7 +58,7 @@ void core::deliver_lent(request& r, peer from, envelope const& e, engine::incomi
     try {
         if (in_pieces)
             temporary = std::make_unique_for_overwrite<std::byte[]>(size_there);
-        message.fetch(0, in_pieces ? temporary.get() : to.data);
+        message.fetch(0, in_pieces ? temporary.get() : to.data, true);
     } catch (std::exception const& x) {
         base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), size_there, from,
                   x.what());

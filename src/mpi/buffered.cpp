@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <thread>
 #include <utility>
 
 namespace towline::mpi {
@@ -91,8 +92,10 @@ void bsend_space::send(matching::matcher& m, matching::peer to, matching::envelo
     auto before = letters_.end();
     if (!automatic) {
         before = place(room, at);
-        if (at < 0) {
-            m.transport().progress();
+        // Where another thread polls, what has ended is known a moment later.
+        for (int tries = 0; at < 0 && tries < 32; ++tries) {
+            if (m.transport().progress() == 0 && m.transport().onloads())
+                std::this_thread::yield();
             sweep();
             before = place(room, at);
         }

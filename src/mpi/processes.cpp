@@ -128,7 +128,8 @@ void process::start(int argc, char* const* argv, int thread_level)
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
     matching::options o;
-    o.threaded = thread_level == MPI_THREAD_MULTIPLE;
+    // A helper thread polls, and ends requests, as another thread of the program would.
+    o.threaded = thread_level == MPI_THREAD_MULTIPLE || engine::process_onload().on;
     p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
     p->node_memory_ = collective::heap_memory(*p->engine_);

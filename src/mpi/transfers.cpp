@@ -40,6 +40,9 @@ private:
     bool kept_ = false;
 };
 
+/// Bytes from which on the helper thread looks after a transfer, where there is one.
+constexpr auto large_transfer = static_cast<std::int64_t>(engine::thresholds::onload_least);
+
 /// Of a receive from MPI_PROC_NULL; its status says so.
 class no_transfer final : public activity {
 public:
@@ -141,6 +144,8 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
     }
     the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), bytes, static_cast<std::uint64_t>(data.bytes()),
                              mode_of(kind));
+    if (data.bytes() >= large_transfer && !r.operation.done())
+        the_matcher().transport().attend(engine::engine::transfer::send);
     r.what = request::kind::send;
 }
 
@@ -157,6 +162,8 @@ void start(request& r, communicator& c, payload const& data, int source, int tag
     r.data = data;
     r.type = data.type();
     the_matcher().start_receive(r.operation, pattern_of(c, source, tag), source_peer(c, source), r.data.sink());
+    if (data.bytes() >= large_transfer && !r.operation.done())
+        the_matcher().transport().attend(engine::engine::transfer::receive);
     r.what = request::kind::receive;
 }
 

@@ -84,12 +84,13 @@ public:
 
     [[nodiscard]] ticket submit(task const& t) noexcept override
     {
-        if (stop_.load(std::memory_order_relaxed) || forked())
+        if (forked())
             return 0;
         ticket n = 0;
         {
             std::lock_guard const lock(lock_);
-            n = queues_.push(t);
+            if (!stopping())
+                n = queues_.push(t);
         }
         if (n != 0 && !on_helper())
             call();
@@ -112,16 +113,24 @@ public:
             call();
     }
 
-    void stop() noexcept override
+    void retire() noexcept override
     {
-        if (forked() || !running_)
+        if (forked() || !std::exchange(running_, false))
             return;
-        stop_.store(true, std::memory_order_seq_cst);
+        {
+            std::lock_guard const lock(lock_);
+            stop_.store(true, std::memory_order_seq_cst);
+        }
         event_.wake_all();
         if (options_.call_back != nullptr)
             options_.call_back(options_.context);
         pthread_join(thread_, nullptr);
-        running_ = false;
+    }
+    void stop() noexcept override
+    {
+        if (forked())
+            return;
+        retire();
         queues_.cancel();
     }
 

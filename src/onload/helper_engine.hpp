@@ -23,7 +23,7 @@ struct helper_options {
     /// Called on the helper's thread after ends were signalled: wakes whoever polls. Null: nobody sleeps.
     void (*ended)(void* context) = nullptr;
     /// Called on the helper's thread while it has no task, for other work of this core: how long it may sleep (zero: call again at once,
-    /// max: until there is a task or `wake`). It must return when `waiting` becomes true. Null: none.
+    /// max: until there is a task or `wake`). It returns soon when `waiting` or `stopping` becomes true. Null: none.
     std::chrono::nanoseconds (*idle)(void* context) = nullptr;
     /// Called by submit after the task is in the queue, where `idle` is running: it may sleep somewhere else. Null: it does not.
     void (*call_back)(void* context) = nullptr;
@@ -36,7 +36,9 @@ public:
     [[nodiscard]] virtual bool waiting() const noexcept = 0;
     /// Has `idle` called again soon, also if the thread sleeps. Any thread; no system call if it does not.
     virtual void wake() noexcept = 0;
-    /// True once `stop` was called: `idle` returns soon then.
+    /// Ends the thread. What is under way is left to `help` and `stop`; submit says busy. Other threads may be inside calls.
+    virtual void retire() noexcept = 0;
+    /// True once the thread is asked to end: `idle` returns soon then.
     [[nodiscard]] virtual bool stopping() const noexcept = 0;
     /// The calling thread is the helper of this engine.
     [[nodiscard]] virtual bool on_helper() const noexcept = 0;

@@ -70,7 +70,8 @@ placement place(request r, surroundings const& s)
     case wish::core:
         p.on = true;
         p.cores = {r.core};
-        p.own_core = std::find(s.bound.begin(), s.bound.end(), r.core) == s.bound.end() && s.ranks == 1;
+        p.spare = s.bound.empty() ? count != 0 : std::find(s.bound.begin(), s.bound.end(), r.core) == s.bound.end();
+        p.own_core = p.spare && s.ranks == 1;
         p.why = fmt::format("on core {}, by TOWLINE_ONLOAD", r.core);
         return p;
     case wish::automatic:
@@ -87,6 +88,7 @@ placement place(request r, surroundings const& s)
         break;
     }
     p.on = true;
+    p.spare = count != 0;
     p.own_core = count >= s.ranks;
     if (count == 0) {
         p.why = there + ": none is spare, so ranks and helpers take turns";
@@ -99,6 +101,32 @@ placement place(request r, surroundings const& s)
         p.why = fmt::format("{}: {} spare; core {} is this rank's{}", there, count, p.cores.front(), p.own_core ? "" : ", shared with others");
     }
     return p;
+}
+
+bool explain(request r, unsigned cores, std::string& text)
+{
+    switch (r.what) {
+    case wish::off:
+        text = "by TOWLINE_ONLOAD: no helper threads";
+        return false;
+    case wish::core:
+        text = fmt::format("by TOWLINE_ONLOAD: helper threads copy big blocks and make progress, on core {}", r.core);
+        return true;
+    case wish::on:
+        text = fmt::format("by TOWLINE_ONLOAD: helper threads copy big blocks and make progress, on spare cores in jobs of less than {}",
+                           plural(cores, "rank"));
+        return true;
+    case wish::automatic:
+        break;
+    }
+    if (cores < 3) {
+        text = fmt::format("{} cannot be spare beside two ranks; TOWLINE_ONLOAD=on or a core's number turns helper threads on",
+                           cores == 1 ? "one core" : fmt::format("{} cores", cores));
+        return false;
+    }
+    text = fmt::format("in jobs of 2 to {} ranks helper threads on spare cores copy big blocks and make progress; TOWLINE_ONLOAD=off turns them off",
+                       cores - 1);
+    return true;
 }
 
 std::unique_ptr<copy_engine> open(placement const& p, helper_options o)

@@ -41,11 +41,15 @@ struct surroundings {
 struct placement {
     bool on = false;
     std::vector<int> cores{};     ///< for helper_options
+    bool spare = false;           ///< no rank is expected where it runs; else ranks and helpers outnumber the cores
     bool own_core = false;        ///< no rank and no other helper is to be expected there: it may spin
     std::string why{};            ///< in words, for people: "2 cores for 2 ranks: none is spare"
 };
 
 [[nodiscard]] placement place(request, surroundings const&);
+
+/// The same in words, for jobs on a machine with so many cores whatever their ranks; false: no job has a helper.
+[[nodiscard]] bool explain(request, unsigned cores, std::string& text);
 
 /// The copy engine of a placement: a helper, or where that is off, or cannot be (logged at level info), the inline engine.
 [[nodiscard]] std::unique_ptr<copy_engine> open(placement const&, helper_options);

@@ -29,7 +29,8 @@ statistics stats()
             .bytes_mapped = get(bytes_mapped),
             .sleeps = get(sleeps),
             .bytes_cooperated = get(bytes_cooperated),
-            .bytes_xpmem = get(bytes_xpmem)};
+            .bytes_xpmem = get(bytes_xpmem),
+            .bytes_onloaded = get(bytes_onloaded)};
 }
 
 statistics statistics::since(statistics const& before) const noexcept
@@ -51,7 +52,8 @@ statistics statistics::since(statistics const& before) const noexcept
             .bytes_mapped = bytes_mapped - before.bytes_mapped,
             .sleeps = sleeps - before.sleeps,
             .bytes_cooperated = bytes_cooperated - before.bytes_cooperated,
-            .bytes_xpmem = bytes_xpmem - before.bytes_xpmem};
+            .bytes_xpmem = bytes_xpmem - before.bytes_xpmem,
+            .bytes_onloaded = bytes_onloaded - before.bytes_onloaded};
 }
 
 } // namespace towline

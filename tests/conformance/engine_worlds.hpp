@@ -43,11 +43,15 @@ struct options {
     bool background = false;
     bool oversubscribed = true;  ///< the tests' ranks usually are
     bool attach = true;
+    bool onload = false;         ///< helper threads; over processes only if TOWLINE_ONLOAD says so too
     std::uint32_t sim_in_flight = 64;
     std::size_t sim_eager = 256;
     std::uint64_t segment_bytes = std::uint64_t{1} << 30;
     std::uint32_t cores = 0;  ///< that processes believe they share; 0: those of the machine
 };
+
+/// The whole suite runs with helper threads.
+inline bool onloaded() { return towline::onload::requested().what == towline::onload::wish::on; }
 
 /// A seed to print when a test fails; TOWLINE_TEST_SEED repeats one.
 inline std::uint64_t test_seed()
@@ -150,6 +154,10 @@ inline void run_threads(fabric kind, peer size, options const& o, ranks::board c
         s.oversubscribed = o.oversubscribed;
         s.background = o.background;
         s.cross_memory_attach = o.attach;
+        if (o.onload || onloaded()) {
+            s.onload.on = true;
+            s.onload_least = 4096;
+        }
         engines.push_back(std::make_unique<eng::engine>(std::move(s)));
     }
     std::mutex mutex;

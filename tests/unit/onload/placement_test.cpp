@@ -75,7 +75,10 @@ TEST(onload_placement, helpers_get_cores_that_no_rank_is_bound_to)
     EXPECT_TRUE(place({wish::on, -1}, s).on);
     EXPECT_EQ(place({wish::on, -1}, s).cores, (cores{0, 1, 2, 3}));
     EXPECT_FALSE(place({wish::off, -1}, s).on);
+    EXPECT_FALSE(place({wish::on, -1}, s).spare);
     EXPECT_EQ(place({wish::core, 3}, s).cores, cores{3});
+    EXPECT_FALSE(place({wish::core, 3}, s).spare);
+    EXPECT_TRUE(place({wish::core, 4}, s).spare);
 }
 
 TEST(onload_placement, reads_lists_of_cores)
