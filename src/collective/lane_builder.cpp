@@ -21,7 +21,11 @@ void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receiv
         lent = s_.scratch(send_bytes, true);
     if (send_bytes != 0)
         copy(const_cast<void*>(lent), send, send_bytes);
-    s_.over_lanes({.what = kind::lend, .rank = whom, .from = lent, .to = in_place_of_it_, .size = send_bytes, .expected = receive_bytes});
+    lane_step& s = s_.over_lanes(kind::lend, 1, whom);
+    s.from = lent;
+    s.to = in_place_of_it_;
+    s.size = send_bytes;
+    s.expected = receive_bytes;
 }
 
 void lane_builder::finish()

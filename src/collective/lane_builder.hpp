@@ -19,26 +19,40 @@ public:
 
     void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1)
     {
-        s_.over_lanes({.what = kind::post, .stage = to_stage(stage), .rank = whom, .from = data, .size = bytes});
+        lane_step& s = s_.over_lanes(kind::post, stage, whom);
+        s.from = data;
+        s.size = bytes;
     }
-    void mark(int stage, int whom = all_ranks) { s_.over_lanes({.what = kind::mark, .stage = to_stage(stage), .rank = whom}); }
-    void meet(int rank, int stage = 1) { s_.over_lanes({.what = kind::meet, .stage = to_stage(stage), .rank = rank}); }
+    void mark(int stage, int whom = all_ranks) { (void)s_.over_lanes(kind::mark, stage, whom); }
+    void meet(int rank, int stage = 1) { (void)s_.over_lanes(kind::meet, stage, rank); }
     void meet_all(int stage = 1) { meet(all_ranks, stage); }
     /// Of what `rank` offers, which are `all` bytes.
     void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
-        s_.over_lanes({.what = kind::take, .rank = rank, .to = to, .offset = offset, .size = bytes, .expected = all});
+        lane_step& s = s_.over_lanes(kind::take, 1, rank);
+        s.to = to;
+        s.offset = offset;
+        s.size = bytes;
+        s.expected = all;
     }
     void push(int rank, void const* from, std::uint64_t offset, std::uint64_t bytes)
     {
-        if (bytes != 0)
-            s_.over_lanes({.what = kind::push, .rank = rank, .from = from, .offset = offset, .size = bytes});
+        if (bytes == 0)
+            return;
+        lane_step& s = s_.over_lanes(kind::push, 1, rank);
+        s.from = from;
+        s.offset = offset;
+        s.size = bytes;
     }
     /// Over the ranks 0 to `last`.
     void fold(combination const& r, int last, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         s_.combine_with(r);
-        s_.over_lanes({.what = kind::fold, .rank = last, .to = to, .offset = offset, .size = bytes, .expected = all});
+        lane_step& s = s_.over_lanes(kind::fold, 1, last);
+        s.to = to;
+        s.offset = offset;
+        s.size = bytes;
+        s.expected = all;
     }
     /// Into the same place of what `whom` lent to be written.
     void fold_push(combination const& r, int whom, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
@@ -46,13 +60,20 @@ public:
         if (bytes == 0)
             return;
         s_.combine_with(r);
-        s_.over_lanes({.what = kind::fold_push, .rank = whom, .to = s_.scratch(piece_room(r)), .offset = offset, .size = bytes,
-                       .expected = all});
+        lane_step& s = s_.over_lanes(kind::fold_push, 1, whom);
+        s.to = s_.scratch(piece_room(r));
+        s.offset = offset;
+        s.size = bytes;
+        s.expected = all;
     }
     void copy(void* to, void const* from, std::uint64_t bytes)
     {
-        if (bytes != 0 && to != from)
-            s_.over_lanes({.what = kind::copy, .from = from, .to = to, .size = bytes});
+        if (bytes == 0 || to == from)
+            return;
+        lane_step& s = s_.over_lanes(kind::copy, 1, 0);
+        s.to = to;
+        s.from = from;
+        s.size = bytes;
     }
 
     /// Lends buffers of ours, or memory in their place that others reach.
@@ -66,7 +87,6 @@ public:
 
 private:
     using kind = lane_step::kind;
-    [[nodiscard]] static std::uint8_t to_stage(int n) noexcept { return static_cast<std::uint8_t>(n); }
     [[nodiscard]] static std::uint64_t piece_room(combination const& r) noexcept;
 
     schedule& s_;

@@ -99,7 +99,15 @@ public:
     void allow(collective::lanes* l) noexcept { lanes_ = l; }
     /// Null: none may be used.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_; }
-    void over_lanes(lane_step const& s) { lane_steps_.push_back(s); }
+    /// The next step over lanes, to be filled: written where it stays, because a copy that reads wider than was just written stalls.
+    [[nodiscard]] lane_step& over_lanes(lane_step::kind what, int stage, int rank)
+    {
+        lane_step& s = lane_steps_.emplace_back();
+        s.what = what;
+        s.stage = static_cast<std::uint8_t>(stage);
+        s.rank = rank;
+        return s;
+    }
     /// What the steps over lanes combine with.
     void combine_with(combination const& r) noexcept { operation_ = r; }
     [[nodiscard]] std::vector<lane_step> const& lane_steps() const noexcept { return lane_steps_; }

@@ -43,6 +43,11 @@ void collective_operation::wait(communicator& c, char const* call)
         p.matcher().wait_until([this] { return done(); }, call);
         return;
     }
+    // The others are about to come, most of the time.
+    constexpr int looks = 40;
+    for (int i = 0; i < looks; ++i)
+        if (request_.poll())
+            return;
     // For whoever asks what we wait for.
     matching::waited about({matching::operation::receive, {c.context(plane::collective), matching::any_source, 0}, matching::no_peer, 0, false});
     p.engine().wait(
