@@ -22,8 +22,8 @@ constexpr std::array<char const*, counters> names{"calls_sent",        "calls_ha
                                                   "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
                                                   "handed_over",       "copied_once",       "copied_twice",       "wire",
                                                   "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
-                                                  "bytes_cooperated",  "bytes_xpmem",
-                                                  "bytes_onloaded"};
+                                                  "bytes_cooperated",  "bytes_xpmem",       "bytes_onloaded",     "lane_operations",
+                                                  "bytes_lanes_posted", "bytes_lanes_moved"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -129,6 +129,10 @@ std::string stats_table(job::control_view const& view, double seconds)
         text += fmt::format("  copied: {} from memory attached by XPMEM\n", human_bytes(at(counter::bytes_xpmem)));
     if (at(counter::bytes_onloaded) != 0)
         text += fmt::format("  copied by helper threads: {}\n", human_bytes(at(counter::bytes_onloaded)));
+    if (at(counter::lane_operations) != 0)
+        text += fmt::format("  collective operations in shared memory: {} by the ranks together, {} offered by copy, {} read and written in place\n",
+                            human_count(at(counter::lane_operations)), human_bytes(at(counter::bytes_lanes_posted)),
+                            human_bytes(at(counter::bytes_lanes_moved)));
     return text;
 }
 

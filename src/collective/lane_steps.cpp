@@ -52,12 +52,21 @@ int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
     return steps[at_].rank != all_ranks ? steps[at_].rank : met_ < lanes_->size() ? met_ : all_ranks;
 }
 
+/// What a failed rank says; whoever needs something of it fails for the same reason.
+lane_run::state lane_run::failure_of(lanes::slot const& s) noexcept
+{
+    for (state const why : {state::failed_mismatch, state::failed_dead})
+        if (s.bytes() == static_cast<std::uint64_t>(why))
+            return why;
+    return state::failed_lost;
+}
+
 /// Tells the others that nothing comes from here. They get on: a failed rank has reached every stage.
 bool lane_run::end()
 {
     if (!lanes_->may_write(number_) && !lanes_->is_anybody_gone())
         return false;
-    lanes_->mine(number_).set(lanes::offer::failed, 0);
+    lanes_->mine(number_).set(lanes::offer::failed, static_cast<std::uint64_t>(failure_));
     lanes_->publish(number_, lanes::stages - 1, all_ranks);
     return true;
 }
@@ -96,13 +105,16 @@ std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t 
 {
     lanes::slot& s = lanes_->of(rank, number_);
     if (s.what() == lanes::offer::failed)
-        throw state::failed_lost;
+        throw failure_of(s);
     if (s.bytes() != expected || offset > expected || size > expected - offset)
         throw state::failed_mismatch;
     switch (s.what()) {
     case lanes::offer::in_line: return s.line() + offset;
     case lanes::offer::behind: return s.payload + offset;
-    case lanes::offer::lent: return lanes_->memory().attach(s.send + offset, size);
+    case lanes::offer::lent:
+        if (rank != lanes_->rank())
+            lanes_->count_moved(size);
+        return lanes_->memory().attach(s.send + offset, size);
     default: throw state::failed_mismatch;
     }
 }
@@ -111,9 +123,11 @@ std::byte* lane_run::target(int rank, std::uint64_t offset, std::uint64_t size)
 {
     lanes::slot const& s = lanes_->of(rank, number_);
     if (s.what() == lanes::offer::failed)
-        throw state::failed_lost;
+        throw failure_of(s);
     if (s.what() != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
         throw state::failed_mismatch;
+    if (rank != lanes_->rank())
+        lanes_->count_moved(size);
     return lanes_->memory().attach(s.receive + offset, size);
 }
 
@@ -156,6 +170,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
         lanes::slot& mine = lanes_->mine(number_);
         bool const fits = s.size <= lanes::inline_bytes;
         move_bytes(fits ? mine.line() : mine.payload, s.from, s.size);
+        lanes_->count_posted(s.size);
         mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, s.size);
         lanes_->publish(number_, s.stage, s.rank);
         return true;

@@ -71,6 +71,7 @@ private:
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
     [[nodiscard]] bool end();
+    [[nodiscard]] static state failure_of(lanes::slot const&) noexcept;
 
     lanes* lanes_ = nullptr;
     std::uint64_t number_ = 0;

@@ -28,6 +28,7 @@ lanes::~lanes()
             memory_.deallocate(own_);
         return;
     }
+    publish_counts();
     for (lane* const l : all_)
         let_go(l);
 }

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace towline::collective {
@@ -80,6 +81,8 @@ public:
     /// The rank looks at nobody's slot for this operation any more.
     void finish(std::uint64_t number) noexcept
     {
+        if ((++counts_.operations & 63) == 0)
+            publish_counts();
         own_->finished.store(number, std::memory_order_release);
         finished_.store(number, std::memory_order_release);
         wake(everybody);  // who runs ahead may wait for that
@@ -107,6 +110,8 @@ public:
     {
         return of(rank, number).stage.load(std::memory_order_acquire) >= number * stages + static_cast<std::uint64_t>(stage);
     }
+    void count_posted(std::uint64_t bytes) noexcept { counts_.posted += bytes; }
+    void count_moved(std::uint64_t bytes) noexcept { counts_.moved += bytes; }
     [[nodiscard]] bool is_gone(int rank) const noexcept { return memory_.is_gone(peers_[static_cast<std::size_t>(rank)]); }
     [[nodiscard]] bool is_anybody_gone() const noexcept;
 
@@ -122,6 +127,7 @@ private:
     }
     [[nodiscard]] bool look_for_room(std::uint64_t number) noexcept;
     void let_go(lane*) noexcept;
+    void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }
 
     node_memory& memory_;
     int const rank_;
@@ -132,6 +138,7 @@ private:
     std::uint64_t begun_ = 0;
     std::atomic<std::uint64_t> finished_{0};
     std::uint64_t writable_ = slots;
+    node_memory::counts counts_;
 };
 
 } // namespace towline::collective

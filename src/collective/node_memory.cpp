@@ -2,6 +2,7 @@
 
 #include "engine/engine.hpp"
 #include "heap/heap.hpp"
+#include "job/control.hpp"
 
 namespace towline::collective {
 namespace {
@@ -30,6 +31,12 @@ public:
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
     void wake(matching::peer p) noexcept override { engine_.wake(p); }
     bool is_gone(matching::peer p) const noexcept override { return engine_.is_gone(p); }
+    void note(counts const& c) noexcept override
+    {
+        engine_.count(job::counter::lane_operations, c.operations);
+        engine_.count(job::counter::bytes_lanes_posted, c.posted);
+        engine_.count(job::counter::bytes_lanes_moved, c.moved);
+    }
 
 private:
     engine::engine& engine_;

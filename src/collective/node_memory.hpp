@@ -32,6 +32,14 @@ public:
     virtual void wake(matching::peer) noexcept = 0;
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
+
+    struct counts {
+        std::uint64_t operations = 0;
+        std::uint64_t posted = 0;  ///< bytes offered by copy
+        std::uint64_t moved = 0;   ///< bytes read from or written to other ranks' buffers where they are
+    };
+    /// What was done since the last time.
+    virtual void note(counts const&) noexcept {}
 };
 
 /// The heap, and the engine's peers.

@@ -164,6 +164,11 @@ void engine::ask_polls(int change) noexcept
     impl_->polls_asked.fetch_add(change, std::memory_order_acq_rel);
 }
 
+void engine::count(job::counter which, std::uint64_t amount) noexcept
+{
+    impl_->counts.add(which, amount);
+}
+
 handler_id engine::add_handler(handler function, void* context)
 {
     impl_->require_open();

@@ -33,6 +33,10 @@
 
 namespace towline::heap { class xpmem; }
 
+namespace towline::job {
+enum class counter : std::uint32_t;
+}
+
 namespace towline::engine {
 
 using transport::peer;
@@ -290,6 +294,8 @@ public:
     /// they sleep, and once when they end. It may look at anything; it must not wait, send, poll or throw. Before the first wait.
     void on_long_wait(void (*function)(void* context, long_wait const&), void* context);
 
+    /// Adds to a counter of setup. For floors above whose bytes do not go through here.
+    void count(job::counter, std::uint64_t amount) noexcept;
     /// Brings the counters of setup up to date with everything that this thread did.
     void publish_counts() noexcept;
 

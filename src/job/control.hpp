@@ -42,6 +42,9 @@ enum class counter : std::uint32_t {
     bytes_cooperated,  ///< of mapped: copied by the sender, while the receiver copied the rest
     bytes_xpmem,       ///< of copied_once: read from an attachment of the sender's memory
     bytes_onloaded,    ///< of copied_once/twice: by a helper thread of the receiver
+    lane_operations,   ///< collective operations over lanes, not messages (number)
+    bytes_lanes_posted, ///< in those, offered by copy
+    bytes_lanes_moved, ///< in those, read from and written to buffers of other ranks where they are
     count_
 };
 

@@ -1,0 +1,137 @@
+/* Collective operations over lanes. Usage: mpi_lanes SCENARIO; silent and 0 where everything was as it should. TOWLINE_LANES=first. */
+#define _GNU_SOURCE
+#include "check.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A known number of operations and bytes; the test counts them. Big memory comes from malloc, so that it is shared where the heap is. */
+static void paths(void)
+{
+    enum { SMALL = 100, MANY = 20, BIG = 1 << 20 };
+    static char text[SMALL];
+    double* const in = malloc(BIG);
+    double* const out = malloc(BIG);
+    enum { N = BIG / sizeof(double) };
+    CHECK(in != NULL && out != NULL);
+    for (int i = 0; i < MANY; ++i) {
+        memset(text, rank == 0 ? i : -1, SMALL);
+        MPI_Bcast(text, SMALL, MPI_CHAR, 0, MPI_COMM_WORLD);
+        CHECK(text[0] == i && text[SMALL - 1] == i);
+    }
+    for (int i = 0; i < N; ++i)
+        in[i] = i + rank;
+    MPI_Allreduce(in, out, N, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < N; ++i)
+        CHECK(out[i] == (double)size * i + size * (size - 1) / 2);
+    free(in);
+    free(out);
+}
+
+/* A root is not held up by receivers that are late, as far as there are slots; then it waits for them, and nothing is overwritten. */
+static void late_receivers(void)
+{
+    enum { MANY = 500 };
+    static int data[900];
+    for (int i = 0; i < MANY; ++i) {
+        int const n = i % 3 == 0 ? 1 : i % 3 == 1 ? 10 : 900;
+        if (rank == 0)
+            for (int k = 0; k < n; ++k)
+                data[k] = i * 1000 + k;
+        if (rank != 0 && i % 100 == rank)
+            usleep(20000);
+        MPI_Bcast(data, n, MPI_INT, 0, MPI_COMM_WORLD);
+        CHECK(data[0] == i * 1000 && data[n - 1] == i * 1000 + n - 1);
+    }
+}
+
+/* Ranks that disagree about how much there is: those who notice are told, and all get on. */
+static void disagreement(void)
+{
+    static char data[100000];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int counts[][2] = {{8, 16}, {16, 8}, {100, 5000}, {5000, 100}, {5000, 90000}, {90000, 5000}, {60000, 90000}, {90000, 60000}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
+        int const code = MPI_Bcast(data, counts[i][rank != 0], MPI_CHAR, 0, MPI_COMM_WORLD);
+        int class = MPI_SUCCESS;
+        MPI_Error_class(code, &class);
+        if (rank != 0)
+            CHECK(class == MPI_ERR_TRUNCATE);
+    }
+    int sum = 0;
+    int const one = 1;
+    CHECK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS && sum == size);
+}
+
+/* Nonblocking operations, many at once, with blocking ones between them, ended in any order. */
+static void many_at_once(void)
+{
+    enum { MANY = 40, N = 3000 };
+    static int in[MANY][N], out[MANY][N];
+    MPI_Request requests[MANY];
+    for (int i = 0; i < MANY; ++i) {
+        int const n = i % 2 == 0 ? N : 5;
+        for (int k = 0; k < n; ++k)
+            in[i][k] = i + k + rank;
+        if (i % 4 == 3)
+            MPI_Ibarrier(MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Iallreduce(in[i], out[i], n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+        if (i % 10 == 5)
+            MPI_Barrier(MPI_COMM_WORLD);
+    }
+    for (int i = MANY - 1; i >= 0; i -= 2)
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < MANY; ++i)
+        if (i % 4 != 3) {
+            int const n = i % 2 == 0 ? N : 5;
+            for (int k = 0; k < n; ++k)
+                CHECK(out[i][k] == size * (i + k) + size * (size - 1) / 2);
+        }
+}
+
+/* Communicators come and go while others still look at their lanes. */
+static void short_lives(void)
+{
+    for (int i = 0; i < 50; ++i) {
+        MPI_Comm some;
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &some);
+        int members = 0, sum = 0;
+        MPI_Comm_size(some, &members);
+        for (int k = 0; k < 3; ++k)
+            MPI_Allreduce(&k, &sum, 1, MPI_INT, MPI_SUM, some);
+        CHECK(sum == 2 * members);
+        MPI_Comm_free(&some);
+    }
+}
+
+/* Rank 1 ends itself: its peers hear of it, and the job ends. */
+static void death(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        kill(getpid(), SIGKILL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char** argv)
+{
+    static const struct { const char* name; void (*run)(void); } scenarios[] = {
+        {"paths", paths}, {"late_receivers", late_receivers}, {"disagreement", disagreement}, {"many_at_once", many_at_once},
+        {"short_lives", short_lives}, {"death", death}};
+    for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
+        if (strcmp(argv[1], scenarios[i].name) != 0)
+            continue;
+        MPI_Init(&argc, &argv);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Comm_size(MPI_COMM_WORLD, &size);
+        scenarios[i].run();
+        MPI_Finalize();
+        return 0;
+    }
+    fprintf(stderr, "mpi_lanes: no such scenario\n");
+    return 2;
+}
