@@ -64,16 +64,16 @@ lane_run::state lane_run::failure_of(lanes::slot const& s) noexcept
 /// Tells the others that nothing comes from here. They get on: a failed rank has reached every stage.
 bool lane_run::end()
 {
-    if (!lanes_->may_write(number_) && !lanes_->is_anybody_gone())
+    if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
         return false;
     lanes_->mine(number_).set(lanes::offer::failed, static_cast<std::uint64_t>(failure_));
     lanes_->publish(number_, lanes::stages - 1, all_ranks);
     return true;
 }
 
-bool lane_run::may_write()
+bool lane_run::may_write(bool payload)
 {
-    if (lanes_->may_write(number_))
+    if (lanes_->may_write(number_, payload))
         return true;
     if (++idle_ % looks == 0 && lanes_->is_anybody_gone())
         throw state::failed_dead;
@@ -110,7 +110,7 @@ std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t 
         throw state::failed_mismatch;
     switch (s.what()) {
     case lanes::offer::in_line: return s.line() + offset;
-    case lanes::offer::behind: return s.payload + offset;
+    case lanes::offer::behind: return lanes_->payload_of(rank, number_) + offset;
     case lanes::offer::lent:
         if (rank != lanes_->rank())
             lanes_->count_moved(size);
@@ -165,18 +165,18 @@ bool lane_run::run(lane_step const& s, combination const& r)
     using kind = lane_step::kind;
     switch (s.what) {
     case kind::post: {
-        if (!may_write())
+        bool const fits = s.size <= lanes::inline_bytes;
+        if (!may_write(!fits))
             return false;
         lanes::slot& mine = lanes_->mine(number_);
-        bool const fits = s.size <= lanes::inline_bytes;
-        move_bytes(fits ? mine.line() : mine.payload, s.from, s.size);
+        move_bytes(fits ? mine.line() : lanes_->my_payload(number_), s.from, s.size);
         lanes_->count_posted(s.size);
         mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, s.size);
         lanes_->publish(number_, s.stage, s.rank);
         return true;
     }
     case kind::lend: {
-        if (!may_write())
+        if (!may_write(false))
             return false;
         lanes::slot& mine = lanes_->mine(number_);
         mine.send = s.size == 0 ? 0 : lanes_->memory().find(s.from, s.size);

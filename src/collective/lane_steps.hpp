@@ -61,7 +61,7 @@ public:
 private:
     /// True: it is done; false: it waits for others.
     [[nodiscard]] bool run(lane_step const&, combination const&);
-    [[nodiscard]] bool may_write();
+    [[nodiscard]] bool may_write(bool payload);
     [[nodiscard]] bool meet(lane_step const&);
     [[nodiscard]] bool meet_one(int rank, int stage);
     /// Where `rank` offers `size` bytes at `offset`; throws a state if it does not.

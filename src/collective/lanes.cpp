@@ -58,13 +58,12 @@ bool lanes::open(std::span<std::uint64_t const> words)
     return true;
 }
 
-bool lanes::look_for_room(std::uint64_t number) noexcept
+std::uint64_t lanes::look_for_finished() noexcept
 {
     std::uint64_t least = finished_.load(std::memory_order_relaxed);
     for (lane const* const l : all_)
         least = std::min(least, l->finished.load(std::memory_order_acquire));
-    writable_ = std::max(writable_, least + slots);
-    return number <= writable_;
+    return all_finished_ = std::max(all_finished_, least);
 }
 
 bool lanes::is_anybody_gone() const noexcept

@@ -2,12 +2,13 @@
 // What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes and
 // all others read.
 //
-//   lane    `finished`, and a few slots. Operation n of the team uses slot n modulo their number.
-//   slot    one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
-//           behind it, or where its buffers are (lent).
+//   lane     `finished`, some slots and fewer payloads. Operation n of the team uses slot and payload n modulo their numbers.
+//   slot     one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
+//            in the payload, or where its buffers are (lent).
 //
-// A rank may run ahead of others: it writes a slot again when all have finished the operation that used it before. So a broadcast does not
-// wait for its receivers. All ranks do the same operations in the same order, one at a time each.
+// A rank may run ahead of others: it writes a slot, or a payload, again when all have finished the operation that used it before. So a
+// broadcast does not wait for its receivers, which counts most where ranks share a core: a change of ranks serves many operations. All
+// ranks do the same operations in the same order, one at a time each.
 //
 // Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
 
@@ -25,7 +26,8 @@ namespace towline::collective {
 
 class lanes {
 public:
-    static constexpr std::uint64_t slots = 4;
+    static constexpr std::uint64_t slots = 32;
+    static constexpr std::uint64_t payloads = 8;
     static constexpr std::uint64_t inline_bytes = 48;
     static constexpr std::uint64_t payload_bytes = 8192;
     static constexpr int stages = 4;
@@ -39,19 +41,19 @@ public:
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::uint64_t rest[3];
-        std::byte payload[payload_bytes];
 
         [[nodiscard]] offer what() const noexcept { return static_cast<offer>(size & 7); }
         [[nodiscard]] std::uint64_t bytes() const noexcept { return size >> 3; }
         void set(offer o, std::uint64_t bytes) noexcept { size = bytes << 3 | static_cast<std::uint64_t>(o); }
         [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
-    static_assert(sizeof(slot) == 64 + payload_bytes);
+    static_assert(sizeof(slot) == 64);
 
     struct lane {
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
         std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
         slot at[slots];
+        std::byte payload[payloads][payload_bytes];
     };
 
     /// This rank's lane. The peers are those of the ranks in their order. Up to `posted` bytes are offered by copy, the same on all ranks.
@@ -91,13 +93,23 @@ public:
     [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return own_->at[number % slots]; }
     [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return all_[static_cast<std::size_t>(rank)]->at[number % slots]; }
 
-    /// Nobody reads any more what the own slot for this operation held before.
-    [[nodiscard]] bool may_write(std::uint64_t number) noexcept { return number <= writable_ || look_for_room(number); }
+    [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return own_->payload[number % payloads]; }
+    [[nodiscard]] std::byte* payload_of(int rank, std::uint64_t number) noexcept
+    {
+        return all_[static_cast<std::size_t>(rank)]->payload[number % payloads];
+    }
+
+    /// Nobody reads any more what the own slot for this operation held before; with `payload`, what that held, too.
+    [[nodiscard]] bool may_write(std::uint64_t number, bool payload) noexcept
+    {
+        std::uint64_t const ahead = payload ? payloads : slots;
+        return number <= all_finished_ + ahead || number <= look_for_finished() + ahead;
+    }
     /// All ranks have begun this operation.
     void all_are_at(std::uint64_t number) noexcept
     {
-        if (writable_ < number - 1 + slots)
-            writable_ = number - 1 + slots;
+        if (all_finished_ < number - 1)
+            all_finished_ = number - 1;
     }
 
     /// Everything that this rank wrote before is visible to who sees the stage. `whom` is woken, or all if negative.
@@ -125,7 +137,7 @@ private:
             if (static_cast<int>(r) != rank_)
                 memory_.wake(peers_[r]);
     }
-    [[nodiscard]] bool look_for_room(std::uint64_t number) noexcept;
+    [[nodiscard]] std::uint64_t look_for_finished() noexcept;
     void let_go(lane*) noexcept;
     void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }
 
@@ -137,7 +149,7 @@ private:
     std::vector<lane*> all_;  ///< empty until they are open
     std::uint64_t begun_ = 0;
     std::atomic<std::uint64_t> finished_{0};
-    std::uint64_t writable_ = slots;
+    std::uint64_t all_finished_ = 0;  ///< operations, as far as this rank knows
     node_memory::counts counts_;
 };
 
