@@ -47,7 +47,7 @@ request requested()
 {
     auto const text = base::setting("TOWLINE_ONLOAD");
     if (!text)
-        return {};
+        return {wish::off, -1};
     if (auto const r = parse_request(*text))
         return *r;
     throw usage_error(fmt::format("TOWLINE_ONLOAD='{}' is not off, on, auto or the number of a core", *text));
@@ -65,7 +65,7 @@ placement place(request r, surroundings const& s)
     std::string const there = fmt::format("{} for {}", plural(s.cores, "core"), plural(s.ranks, "rank"));
     switch (r.what) {
     case wish::off:
-        p.why = "by TOWLINE_ONLOAD";
+        p.why = "not asked for";
         return p;
     case wish::core:
         p.on = true;
@@ -107,7 +107,7 @@ bool explain(request r, unsigned cores, std::string& text)
 {
     switch (r.what) {
     case wish::off:
-        text = "by TOWLINE_ONLOAD: no helper threads";
+        text = "no helper threads; TOWLINE_ONLOAD=auto gives one to each rank of jobs that leave cores spare";
         return false;
     case wish::core:
         text = fmt::format("by TOWLINE_ONLOAD: helper threads copy big blocks and make progress, on core {}", r.core);

@@ -130,20 +130,26 @@ TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
         auto const id = c.engine.add_handler(&catcher::on, &in);
         c.barrier();
         std::deque<loan> loans;
+        constexpr std::uint64_t many = 8;
+        auto& sent = c.board[rank_context::first_word + 1];
         if (c.rank == 0) {
-            for (std::uint64_t n = 0; n < 20; ++n)
+            for (std::uint64_t n = 0; n < many; ++n)
                 loans.emplace_back().send(c.engine, 1, id, 300000 + n, n);
+            sent.store(1);
             // It computes, and comes late to find nothing left to do.
             while (c.board[rank_context::first_word].load() == 0)
                 sched_yield();
             c.until([&] { return std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back && l.ok; }); });
         } else {
-            c.until([&] { return in.ended == 20; });
+            // A sender polls while it sends, and would help.
+            while (sent.load() == 0)
+                sched_yield();
+            c.until([&] { return in.ended == many; });
             c.board[rank_context::first_word].store(1);
         }
         c.barrier();
         require(!in.wrong && in.failed == 0, "bytes");
-        require(c.total(counter::bytes_cooperated) == 0 && c.total(counter::copied_once) == 20, "accounting");
+        require(c.total(counter::bytes_cooperated) == 0 && c.total(counter::copied_once) == many, "accounting");
         c.barrier();
     });
 }

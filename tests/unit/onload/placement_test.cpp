@@ -31,7 +31,7 @@ TEST(onload_request, reads_its_words_and_refuses_others)
         EXPECT_NE(std::string(e.what()).find("TOWLINE_ONLOAD='sometimes'"), std::string::npos) << e.what();
     }
     ::unsetenv("TOWLINE_ONLOAD");
-    EXPECT_EQ(requested().what, wish::automatic);
+    EXPECT_EQ(requested().what, wish::off);
 }
 
 TEST(onload_placement, automatic_needs_a_spare_core)
