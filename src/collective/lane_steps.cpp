@@ -150,13 +150,18 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     std::uint64_t const step = std::max<std::uint64_t>(lane_step::piece / r.element, 1) * r.element;
     int const first = s.rank == all_ranks ? 0 : s.rank;
     int const behind = s.rank == all_ranks ? lanes_->size() : s.rank + 1;
+    // Combined where a result is to be, unless that rank's contribution is there.
+    int const home = s.rank == all_ranks ? lanes_->rank() : s.rank;
+    lanes::slot const& there = lanes_->of(home, number_);
+    bool const is_free = there.what() == lanes::offer::lent && there.send != there.receive;
     for (std::uint64_t done = 0; done < s.size; done += step) {
         std::uint64_t const offset = s.offset + done;
         std::uint64_t const size = std::min(step, s.size - done);
-        auto* const sum = static_cast<std::byte*>(s.to);
+        std::byte* const sum = is_free ? target(home, offset, size) : static_cast<std::byte*>(s.to);
         fold_piece(lanes_->size() - 1, sum, offset, size, s.expected, r);
         for (int rank = first; rank < behind; ++rank)
-            move_bytes(target(rank, offset, size), sum, size);
+            if (!is_free || rank != home)
+                move_bytes(target(rank, offset, size), sum, size);
     }
 }
 
