@@ -23,7 +23,8 @@ struct lane_step {
         take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
         push,      ///< copies `size` bytes from `from` to `offset` of what `rank` lent to be written
         fold,      ///< `to` = the combination over ranks 0 to `rank` of `size` bytes at `offset` of what they offer
-        fold_push, ///< the same over all ranks, in pieces that are combined there or at `to`, written at the same offset of what `rank` (or all) lent to be written
+        fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
+                   ///< if need be
         copy,      ///< `size` bytes
     };
     /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.

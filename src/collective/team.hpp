@@ -52,11 +52,11 @@ public:
         return m.peer_of(m.context, rank);
     }
 
-    /// Null: none, or nobody has introduced the ranks to each other yet (introduction.hpp).
+    /// Null: none, or the ranks have not introduced themselves to each other yet.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_.get(); }
     void set_lanes(std::unique_ptr<collective::lanes> l) noexcept { lanes_ = std::move(l); }
-    /// Counts an operation that every rank counts, and says whether it is the one, the n-th, before which the ranks introduce themselves: they
-    /// do where operations are many. `n` is the same on all ranks; 0: never.
+    /// Counts an operation that every rank counts, and says whether it is the n-th, before which the ranks introduce themselves: they do
+    /// where operations are many. `n` is the same on all ranks; 0: never.
     [[nodiscard]] bool is_time_for_lanes(unsigned n) noexcept { return counted_ < n && ++counted_ == n && !is_inter_ && size() > 1; }
 
     /// The number that keeps the messages of the next operation apart from all others; the same on all ranks. Once per operation; a

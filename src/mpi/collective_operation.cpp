@@ -49,7 +49,8 @@ void collective_operation::wait(communicator& c, char const* call)
         if (request_.poll())
             return;
     // For whoever asks what we wait for.
-    matching::waited about({matching::operation::receive, {c.context(plane::collective), matching::any_source, 0}, matching::no_peer, 0, false});
+    matching::pattern const from_anybody{c.context(plane::collective), matching::any_source, 0};
+    matching::waited about({matching::operation::receive, from_anybody, matching::no_peer, 0, false});
     p.engine().wait(
         [&] {
             if (request_.poll())

@@ -1,4 +1,4 @@
-// Where the ranks of a communicator share memory, its operations go over lanes (collective/lanes.hpp), which the ranks show each other once.
+// Where the ranks of a communicator share memory, its operations go over lanes (collective/lanes.hpp). They show each other theirs once.
 
 #include "base/settings.hpp"
 #include "collective/operations.hpp"

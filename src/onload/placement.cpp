@@ -107,7 +107,7 @@ bool explain(request r, unsigned cores, std::string& text)
 {
     switch (r.what) {
     case wish::off:
-        text = "no helper threads; TOWLINE_ONLOAD=auto gives one to each rank of jobs that leave cores spare";
+        text = "no helper threads; TOWLINE_ONLOAD=auto puts them on spare cores";
         return false;
     case wish::core:
         text = fmt::format("by TOWLINE_ONLOAD: helper threads copy big blocks and make progress, on core {}", r.core);
