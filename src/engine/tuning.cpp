@@ -38,7 +38,7 @@ constexpr threshold all[] = {
      "memory outside the shared heap is read where the sender has it from this size on; smaller is copied twice"},
     {"attach_chunk", &sizes::attach_chunk, 4096, std::size_t{1} << 30, "bytes that one system call reads from another address space"},
     {"cooperate", &sizes::cooperate, 4096, never,
-     "a block that goes from arena to arena is copied by both sides from this size on; smaller ones by the receiver alone"},
+     "a block from arena to arena is copied by both sides from this size on; smaller by the receiver alone"},
     {"share_least", &sizes::share_least, 4096, std::size_t{1} << 30, "bytes of such a block that one side takes at once, at least"},
     {"share_most", &sizes::share_most, 4096, std::size_t{1} << 30, "and at most"},
     {"help_portion", &sizes::help_portion, 4096, std::size_t{1} << 40,
