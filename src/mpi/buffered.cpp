@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <thread>
+#include <chrono>
 #include <utility>
 
 namespace towline::mpi {
@@ -92,12 +92,16 @@ void bsend_space::send(matching::matcher& m, matching::peer to, matching::envelo
     auto before = letters_.end();
     if (!automatic) {
         before = place(room, at);
-        // Where another thread polls, what has ended is known a moment later.
-        for (int tries = 0; at < 0 && tries < 32; ++tries) {
-            if (m.transport().progress() == 0 && m.transport().onloads())
-                std::this_thread::yield();
-            sweep();
-            before = place(room, at);
+        if (at < 0) {
+            // What its receiver has taken is free already, if it is not known yet: to this thread after a few polls; where a helper
+            // thread polls, after that has had its core again.
+            auto const patience = m.transport().onloads() ? std::chrono::milliseconds{200} : std::chrono::milliseconds{0};
+            auto const has_room = [&] {
+                sweep();
+                before = place(room, at);
+                return at >= 0;
+            };
+            (void)m.wait_until(has_room, "room in the attached buffer", patience);
         }
         if (at < 0)
             throw failure(MPI_ERR_BUFFER,
