@@ -193,10 +193,9 @@ static void big(void)
     is_status(&s, previous(), 1, n);
     for (long long i = 0; i < n; ++i)
         CHECK(in[i] == (char)(i * 7 + i / 4096 + previous()));
-    MPI_Request r;
-    MPI_Irecv(in, (int)(n / 8), MPI_DOUBLE, previous(), 2, MPI_COMM_WORLD, &r);
     memset(in, 0, (size_t)n);
-    MPI_Request w;
+    MPI_Request r, w;
+    MPI_Irecv(in, (int)(n / 8), MPI_DOUBLE, previous(), 2, MPI_COMM_WORLD, &r);
     MPI_Isend(out, (int)(n / 8), MPI_DOUBLE, next(), 2, MPI_COMM_WORLD, &w);
     MPI_Wait(&r, &s);
     MPI_Wait(&w, MPI_STATUS_IGNORE);
