@@ -7,14 +7,16 @@ void lane_queue::leave(lane_task& t)
     {
         std::scoped_lock const lock(mutex_);
         left_.push_back(&t);
+        is_left_.store(true, std::memory_order_relaxed);
     }
     ask_(context_, 1);
 }
 
 int lane_queue::poll()
 {
-    {
+    if (is_left_.load(std::memory_order_relaxed)) {
         std::scoped_lock const lock(mutex_);
+        is_left_.store(false, std::memory_order_relaxed);
         polled_.insert(polled_.end(), left_.begin(), left_.end());
         left_.clear();
     }

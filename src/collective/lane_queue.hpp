@@ -33,6 +33,7 @@ public:
 private:
     void (*ask_)(void*, int);
     void* context_;
+    std::atomic<bool> is_left_{false};  ///< something is, perhaps: polls look here first, and take no lock in vain
     std::mutex mutex_;
     std::vector<lane_task*> left_;    ///< since the last poll
     std::vector<lane_task*> polled_;  ///< the poller's
