@@ -52,22 +52,23 @@ int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
     return steps[at_].rank != all_ranks ? steps[at_].rank : met_ < lanes_->size() ? met_ : all_ranks;
 }
 
-/// What a failed rank says; whoever needs something of it fails for the same reason.
+/// A failed rank says why, and who needs it fails for the same reason.
 lane_run::state lane_run::failure_of(lanes::slot const& s) noexcept
 {
+    if (s.what() != lanes::offer::failed)
+        return state::failed_mismatch;
     for (state const why : {state::failed_mismatch, state::failed_dead})
         if (s.bytes() == static_cast<std::uint64_t>(why))
             return why;
     return state::failed_lost;
 }
 
-/// Tells the others that nothing comes from here. They get on: a failed rank has reached every stage.
+/// False: it cannot be told yet.
 bool lane_run::end()
 {
     if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
         return false;
-    lanes_->mine(number_).set(lanes::offer::failed, static_cast<std::uint64_t>(failure_));
-    lanes_->publish(number_, lanes::stages - 1, all_ranks);
+    lanes_->fail(number_, static_cast<std::uint64_t>(failure_));
     return true;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // An operation over lanes as one rank sees it: steps that are built once and run as far as the others have come.
 
+#include "collective/ending.hpp"
 #include "collective/lanes.hpp"
 
 #include <cstddef>
@@ -13,6 +14,13 @@ struct combination;
 
 /// Whom a stage is for: everybody.
 inline constexpr int all_ranks = -1;
+
+/// All ranks look at all others for what is small, unless they are many or crowded: then by way of rank 0.
+[[nodiscard]] constexpr bool looks_around(int ranks, bool crowded) noexcept
+{
+    constexpr int most = 8;
+    return ranks <= most && !crowded;
+}
 
 struct lane_step {
     enum class kind : std::uint8_t {
@@ -58,6 +66,16 @@ public:
     [[nodiscard]] int waits_for(std::vector<lane_step> const& steps) const noexcept;
     /// By one thread at a time.
     [[nodiscard]] state advance(std::vector<lane_step> const& steps, combination const& r) noexcept;
+    /// Why whoever needs something of this slot fails, which does not offer it.
+    [[nodiscard]] static state failure_of(lanes::slot const&) noexcept;
+    /// Of one that does not wait any more.
+    [[nodiscard]] static ending ending_of(state s) noexcept
+    {
+        return s == state::failed_mismatch ? ending::mismatch
+               : s == state::failed_dead   ? ending::peer_died
+               : s == state::failed_lost   ? ending::lost
+                                           : ending::ok;
+    }
 
 private:
     /// True: it is done; false: it waits for others.
@@ -72,7 +90,6 @@ private:
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
     [[nodiscard]] bool end();
-    [[nodiscard]] static state failure_of(lanes::slot const&) noexcept;
 
     lanes* lanes_ = nullptr;
     std::uint64_t number_ = 0;

@@ -44,7 +44,9 @@ public:
 
         [[nodiscard]] offer what() const noexcept { return static_cast<offer>(size & 7); }
         [[nodiscard]] std::uint64_t bytes() const noexcept { return size >> 3; }
-        void set(offer o, std::uint64_t bytes) noexcept { size = bytes << 3 | static_cast<std::uint64_t>(o); }
+        [[nodiscard]] bool offers(offer o, std::uint64_t bytes) const noexcept { return size == word(o, bytes); }
+        void set(offer o, std::uint64_t bytes) noexcept { size = word(o, bytes); }
+        [[nodiscard]] static std::uint64_t word(offer o, std::uint64_t bytes) noexcept { return bytes << 3 | static_cast<std::uint64_t>(o); }
         [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
     static_assert(sizeof(slot) == 64);
@@ -79,6 +81,7 @@ public:
 
     /// The number of this rank's next operation; they run in this order.
     [[nodiscard]] std::uint64_t begin() noexcept { return ++begun_; }
+    [[nodiscard]] std::uint64_t begun() const noexcept { return begun_; }
     [[nodiscard]] bool is_turn_of(std::uint64_t number) const noexcept { return finished_.load(std::memory_order_acquire) + 1 == number; }
     /// The rank looks at nobody's slot for this operation any more.
     void finish(std::uint64_t number) noexcept
@@ -117,6 +120,12 @@ public:
     {
         mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
         wake(whom);
+    }
+    /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They get on: a failed rank has reached every stage.
+    void fail(std::uint64_t number, std::uint64_t why) noexcept
+    {
+        mine(number).set(offer::failed, why);
+        publish(number, stages - 1, everybody);
     }
     [[nodiscard]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
     {

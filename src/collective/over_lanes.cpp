@@ -7,13 +7,8 @@
 namespace towline::collective::over_lanes {
 namespace {
 
-/// Up to so many ranks look at everybody; more, or crowded ones, go by way of rank 0.
-constexpr int most_that_look_around = 8;
-
-[[nodiscard]] bool looks_around(int ranks, bool crowded) noexcept
-{
-    return ranks <= most_that_look_around && !crowded;
-}
+/// Up to so many ranks each combine all of what is before them.
+constexpr int most_that_scan = 8;
 
 /// Where the part of a rank begins that does its share of so many elements: whole lines, so that no line is written by two.
 [[nodiscard]] std::uint64_t share(std::uint64_t bytes, std::uint64_t element, int rank, int ranks) noexcept
@@ -296,60 +291,48 @@ bool reduce_scatter(schedule& s, void const* send, void* receive, layout_of_bloc
     return true;
 }
 
-bool scan(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r)
+namespace {
+
+/// Over the ranks before this one, and this one where it counts, too.
+bool prefix(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, bool inclusive)
 {
     std::uint64_t const bytes = count * r.element;
     if (bytes == 0)
         return true;
     lane_builder b(s);
-    if (!b.fits(bytes) && b.size() > most_that_look_around)
+    bool const posts = b.fits(bytes);
+    if (!posts && b.size() > most_that_scan)
         return false;
     void const* const own = send == in_place ? receive : send;
-    if (b.fits(bytes)) {
+    bool const is_read = inclusive || b.rank() + 1 != b.size();
+    if (posts)
         b.post(own, bytes);
-        for (int i = 0; i < b.rank(); ++i)
-            b.meet(i);
-        b.fold(r, b.rank(), receive, 0, bytes, bytes);
-        return true;
-    }
-    b.lend(own, bytes, nullptr, 0);
+    else
+        b.lend(is_read ? own : nullptr, is_read ? bytes : 0, nullptr, 0);
     for (int i = 0; i < b.rank(); ++i)
         b.meet(i);
-    void* const sum = send == in_place ? s.scratch(bytes) : receive;
-    b.fold(r, b.rank(), sum, 0, bytes, bytes);
-    b.finish();
-    b.copy(receive, sum, bytes);
+    int const last = inclusive ? b.rank() : b.rank() - 1;
+    // In place, the result goes where others still read.
+    void* const sum = !posts && send == in_place && last >= 0 ? s.scratch(bytes) : receive;
+    if (last >= 0)
+        b.fold(r, last, sum, 0, bytes, bytes);
+    if (!posts)
+        b.finish();
+    if (last >= 0)
+        b.copy(receive, sum, bytes);
     return true;
+}
+
+} // namespace
+
+bool scan(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r)
+{
+    return prefix(s, send, receive, count, r, true);
 }
 
 bool exscan(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
-    std::uint64_t const bytes = count * r.element;
-    if (bytes == 0)
-        return true;
-    lane_builder b(s);
-    if (!b.fits(bytes) && b.size() > most_that_look_around)
-        return false;
-    void const* const own = send == in_place ? receive : send;
-    bool const last = b.rank() + 1 == b.size();
-    if (b.fits(bytes)) {
-        b.post(own, bytes);
-        for (int i = 0; i < b.rank(); ++i)
-            b.meet(i);
-        if (b.rank() > 0)
-            b.fold(r, b.rank() - 1, receive, 0, bytes, bytes);
-        return true;
-    }
-    b.lend(last ? nullptr : own, last ? 0 : bytes, nullptr, 0);
-    for (int i = 0; i < b.rank(); ++i)
-        b.meet(i);
-    if (b.rank() == 0)
-        return b.finish(), true;
-    void* const sum = send == in_place ? s.scratch(bytes) : receive;
-    b.fold(r, b.rank() - 1, sum, 0, bytes, bytes);
-    b.finish();
-    b.copy(receive, sum, bytes);
-    return true;
+    return prefix(s, send, receive, count, r, false);
 }
 
 } // namespace towline::collective::over_lanes

@@ -68,13 +68,10 @@ public:
         if (done())
             return true;
         lane_run::state const s = run_.advance(schedule_.lane_steps(), schedule_.operation());
-        switch (s) {
-        case lane_run::state::waits: return false;
-        case lane_run::state::ended: break;
-        case lane_run::state::failed_mismatch: fail(ending::mismatch); break;
-        case lane_run::state::failed_dead: fail(ending::peer_died); break;
-        case lane_run::state::failed_lost: fail(ending::lost); break;
-        }
+        if (s == lane_run::state::waits)
+            return false;
+        if (s != lane_run::state::ended) [[unlikely]]
+            fail(lane_run::ending_of(s));
         end();
         return true;
     }

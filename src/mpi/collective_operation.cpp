@@ -1,10 +1,9 @@
 #include "mpi/collective_operation.hpp"
 
-#include "mpi/process.hpp"
+#include "mpi/lane_wait.hpp"
 
 #include <array>
 #include <atomic>
-#include <chrono>
 
 namespace towline::mpi {
 namespace {
@@ -13,7 +12,9 @@ namespace {
 /// destructors.
 constinit std::array<std::atomic<collective_operation*>, 4> pool{};
 
-[[nodiscard]] int code_of(collective::ending e) noexcept
+} // namespace
+
+int code_of(collective::ending e) noexcept
 {
     switch (e) {
     case collective::ending::ok: return MPI_SUCCESS;
@@ -23,8 +24,6 @@ constinit std::array<std::atomic<collective_operation*>, 4> pool{};
     }
     return MPI_ERR_OTHER;
 }
-
-} // namespace
 
 void collective_operation::start(communicator& c, std::uint32_t sequence)
 {
@@ -48,19 +47,7 @@ void collective_operation::wait(communicator& c, char const* call)
     for (int i = 0; i < looks; ++i)
         if (request_.poll())
             return;
-    // For whoever asks what we wait for.
-    matching::pattern const from_anybody{c.context(plane::collective), matching::any_source, 0};
-    matching::waited about({matching::operation::receive, from_anybody, matching::no_peer, 0, false});
-    p.engine().wait(
-        [&] {
-            if (request_.poll())
-                return true;
-            int const rank = request_.waits_for();
-            about.what.about.source = rank < 0 ? matching::any_source : rank;
-            about.what.with = rank < 0 ? matching::no_peer : c.peer(rank);
-            return false;
-        },
-        call, std::chrono::nanoseconds::max(), &about);
+    wait_over_lanes(c, call, [this] { return request_.poll(); }, [this] { return request_.waits_for(); });
 }
 
 void collective_operation::leave()

@@ -14,6 +14,9 @@
 
 namespace towline::mpi {
 
+/// The class of an error, or MPI_SUCCESS.
+[[nodiscard]] int code_of(collective::ending) noexcept;
+
 class collective_operation {
 public:
     collective_operation() = default;

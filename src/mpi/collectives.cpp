@@ -4,6 +4,7 @@
 #include "mpi/collective_calls.hpp"
 #include "mpi/collective_checks.hpp"
 #include "mpi/collective_plans.hpp"
+#include "mpi/collectives_at_once.hpp"
 
 namespace towline::mpi {
 
@@ -16,12 +17,14 @@ namespace calls {
 
 void barrier(MPI_Comm comm)
 {
-    run("MPI_Barrier", comm, plans::barrier);
+    if (!at_once::barrier(get(comm, "comm"), "MPI_Barrier")) [[unlikely]]
+        run("MPI_Barrier", comm, plans::barrier);
 }
 
 void bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    run("MPI_Bcast", comm, plans::bcast, buffer, count, datatype, root);
+    if (!at_once::bcast(get(comm, "comm"), "MPI_Bcast", buffer, count, datatype, root))
+        run("MPI_Bcast", comm, plans::bcast, buffer, count, datatype, root);
 }
 
 void gather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -80,12 +83,14 @@ void alltoallw(void const* sendbuf, wide_array sendcounts, wide_array sdispls, M
 
 void reduce(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-    run("MPI_Reduce", comm, plans::reduce, sendbuf, recvbuf, count, datatype, op, root);
+    if (!at_once::reduce(get(comm, "comm"), "MPI_Reduce", sendbuf, recvbuf, count, datatype, op, root))
+        run("MPI_Reduce", comm, plans::reduce, sendbuf, recvbuf, count, datatype, op, root);
 }
 
 void allreduce(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    run("MPI_Allreduce", comm, plans::allreduce, sendbuf, recvbuf, count, datatype, op);
+    if (!at_once::allreduce(get(comm, "comm"), "MPI_Allreduce", sendbuf, recvbuf, count, datatype, op))
+        run("MPI_Allreduce", comm, plans::allreduce, sendbuf, recvbuf, count, datatype, op);
 }
 
 void reduce_scatter(void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)

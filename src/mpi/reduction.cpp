@@ -44,6 +44,15 @@ constexpr std::array<collective::operation, 32> operations = [] {
 
 } // namespace
 
+collective::reduction reduction::of_predefined(MPI_Op op, MPI_Datatype type) noexcept
+{
+    std::uint64_t const place = bits_of(op) - handle_traits<MPI_Op>::first;
+    datatype const* const t = is_predefined(type) ? find(type) : nullptr;
+    if (place >= operations.size() || operations[place] == collective::operation::no_op || t == nullptr || !t->layout().predefined())
+        return nullptr;
+    return collective::find_reduction(operations[place], *t->layout().predefined());
+}
+
 void reduction::set(MPI_Op op, MPI_Datatype type)
 {
     operation& o = get(op, "op");

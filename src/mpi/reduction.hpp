@@ -23,6 +23,9 @@ public:
     reduction(reduction const&) = delete;
     reduction& operator=(reduction const&) = delete;
 
+    /// How a predefined operation combines elements of a predefined datatype; null: another operation, or not defined for it.
+    [[nodiscard]] static collective::reduction of_predefined(MPI_Op, MPI_Datatype) noexcept;
+
     /// Throws MPI_ERR_OP where the standard does not allow the operation on the datatype. Holds both until `clear`.
     void set(MPI_Op, MPI_Datatype);
     void clear() noexcept;

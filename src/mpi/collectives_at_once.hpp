@@ -1,0 +1,17 @@
+#pragma once
+// The short way of blocking operations of a few bytes (collective/at_once.hpp). Each looks whether it may be taken: ranks that show each
+// other their lanes, predefined datatypes and operations, nothing wrong with the arguments, nothing else under way. False: it may not, and
+// nothing was begun; the usual way does it, or says what is wrong. Throws what the usual way throws.
+
+#include "mpi/communicator.hpp"
+
+namespace towline::mpi::at_once {
+
+[[nodiscard]] bool barrier(communicator&, char const* call);
+[[nodiscard]] bool bcast(communicator&, char const* call, void* buffer, MPI_Count count, MPI_Datatype datatype, int root);
+[[nodiscard]] bool reduce(communicator&, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                          MPI_Op op, int root);
+[[nodiscard]] bool allreduce(communicator&, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                             MPI_Op op);
+
+} // namespace towline::mpi::at_once
