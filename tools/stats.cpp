@@ -23,7 +23,7 @@ constexpr std::array<char const*, counters> names{"calls_sent",        "calls_ha
                                                   "handed_over",       "copied_once",       "copied_twice",       "wire",
                                                   "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
                                                   "bytes_cooperated",  "bytes_xpmem",       "bytes_onloaded",     "lane_operations",
-                                                  "bytes_lanes_posted", "bytes_lanes_moved"};
+                                                  "bytes_lanes_posted", "bytes_lanes_moved", "bytes_pushed"};
 
 counts read(job::rank_slot const& slot)
 {
@@ -133,6 +133,8 @@ std::string stats_table(job::control_view const& view, double seconds)
         text += fmt::format("  collective operations in shared memory: {} by the ranks together, {} offered by copy, {} read and written in place\n",
                             human_count(at(counter::lane_operations)), human_bytes(at(counter::bytes_lanes_posted)),
                             human_bytes(at(counter::bytes_lanes_moved)));
+    if (at(counter::bytes_pushed) != 0)
+        text += fmt::format("  copied twice: {} pushed by the sender while the receiver copied\n", human_bytes(at(counter::bytes_pushed)));
     return text;
 }
 

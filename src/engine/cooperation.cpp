@@ -34,7 +34,7 @@ constexpr std::chrono::seconds last_patience{2};
 
 // The receiver.
 
-std::optional<std::uint32_t> engine::impl::claim_task()
+std::optional<engine::impl::claimed_task> engine::impl::claim_task()
 {
     std::lock_guard lock(tasks_mutex);
     if (free_tasks.empty()) {
@@ -49,8 +49,8 @@ std::optional<std::uint32_t> engine::impl::claim_task()
     }
     std::uint32_t const index = free_tasks.back();
     free_tasks.pop_back();
-    ++tasks[index].generation;
-    return index;
+    task_slot& slot = tasks[index];
+    return claimed_task{slot.task, index, ++slot.generation};
 }
 
 bool engine::impl::may_cooperate(message_state const& s, block_state const& b, void const* destination) const noexcept
@@ -68,23 +68,17 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     block_state const& b = s.blocks[block];
     auto* const to = static_cast<std::byte*>(destination);
     auto const* const from = static_cast<std::byte const*>(b.data);
-    auto const index = claim_task();
-    if (!index) {
+    auto const claimed = claim_task();
+    if (!claimed) {
         base::copy_block(to, from, b.size);
         return nullptr;
     }
-    copy_task* task = nullptr;
-    std::uint32_t number = 0;
-    {
-        std::lock_guard lock(tasks_mutex);
-        task = tasks[*index].task;
-        number = tasks[*index].generation;
-    }
+    auto const [task, index, number] = *claimed;
     copy_units const units(b.size);
     copy_taker taker(*task, number, units, config.sizes.share_least, config.sizes.share_most);
     copy_share mine = taker.begin();
     post_control(s.source, wire::help,
-                 wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | *index,
+                 wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index,
                                     *wire::pack(*heap::find(task, sizeof *task)), *wire::pack(*heap::find(destination, b.size)), block});
     std::uint64_t own_bytes = 0;
     for (; mine.count != 0; mine = taker.take_front()) {
@@ -108,7 +102,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     if (task->copied.load(std::memory_order_acquire) >= senders) {
         counts.add(counter::bytes_cooperated, b.size - own_bytes);
         std::lock_guard lock(tasks_mutex);
-        free_tasks.push_back(*index);
+        free_tasks.push_back(index);
         return nullptr;
     }
     // The sender was interrupted in the middle of a share: the fetch ends when it has done it, or has died.
@@ -116,7 +110,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     stays->running.fetch_add(1, std::memory_order_relaxed);
     {
         std::lock_guard lock(tasks_mutex);
-        task_slot& slot = tasks[*index];
+        task_slot& slot = tasks[index];
         slot.state = stays;
         slot.block = block;
         slot.from = stays->source;
@@ -124,7 +118,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         slot.senders_bytes = b.size - own_bytes;
     }
     task->tell.store(1, std::memory_order_seq_cst);
-    end_task(*index, number);
+    end_task(index, number);
     // Died meanwhile: whoever buried it may have looked before the state was in the table.
     if ((peers[stays->source].flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
         fail_tasks(stays->source);

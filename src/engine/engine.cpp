@@ -40,7 +40,9 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
         t->set_handler(wire::piece, &on_piece, this);
         t->set_handler(wire::help, &on_help, this);
         t->set_handler(wire::helped, &on_helped, this);
-        for (unsigned id = wire::helped + 1; id < 256; ++id)
+        t->set_handler(wire::push, &on_push, this);
+        t->set_handler(wire::pushed, &on_pushed, this);
+        for (unsigned id = wire::pushed + 1; id < 256; ++id)
             t->set_handler(static_cast<transport::handler_id>(id), &on_unknown, this);
     }
 }

@@ -66,11 +66,13 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
 {
     if (look_attached(s, b, destination))
         return attach_result::done;
-    if (!config.cross_memory_attach || attach_refused.load(std::memory_order_relaxed) || b.extra == 0 || b.extra > 0x7fffffff)
+    std::uint64_t const here = receive_pushed(s, static_cast<std::size_t>(&b - s.blocks), destination);
+    if (here != b.size && (!config.cross_memory_attach || attach_refused.load(std::memory_order_relaxed) || b.extra == 0 ||
+                           b.extra > 0x7fffffff))
         return attach_result::refused;
-    auto* to = static_cast<std::byte*>(destination);
-    auto* from = static_cast<std::byte*>(b.data);
-    std::uint64_t left = b.size;
+    auto* to = static_cast<std::byte*>(destination) + here;
+    auto* from = static_cast<std::byte*>(b.data) + here;
+    std::uint64_t left = b.size - here;
     while (left != 0) {
         std::size_t const n = std::min<std::uint64_t>(left, config.sizes.attach_chunk);
         iovec const local{to, n};
@@ -90,8 +92,11 @@ engine::impl::attach_result engine::impl::read_attached(message_state& s, block_
         left -= static_cast<std::uint64_t>(got);
     }
     b.counted = true;
-    counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
-    counts.add(counter::bytes_cma, b.size);
+    counts.add(here != 0 ? counter::copied_twice : counter::copied_once, 1);
+    counts.add(counter::bytes_copied_twice, here);
+    counts.add(counter::bytes_pushed, here);
+    counts.add(counter::bytes_copied_once, b.size - here);
+    counts.add(counter::bytes_cma, b.size - here);
     count_if_onloaded(b.size);
     return attach_result::done;
 }

@@ -8,7 +8,8 @@
 //   jobs       things that other threads leave for the poller                                             mutex, held for a push
 //   tasks      blocks that are copied together with their sender                    mutex, held for a few stores
 //   copier     copies that a helper thread does (onload.cpp); anybody submits, the poller hears of the ends
-//   poller's   streams, pulls, helps: touched only under the token
+//   windows    through which senders push                                          mutex, held for a few stores
+//   poller's   streams, pulls, helps, pushes: touched only under the token
 //
 // No handler and no completion runs while one of these mutexes is held.
 
@@ -57,6 +58,10 @@ struct alignas(64) peer_state {
     std::mutex mutex;  ///< of the queue, and of changes to flags
     std::deque<waiting_message> queue;
     std::size_t queue_bytes = 0;
+
+    // Calls to push that the peer did not answer (pushing.cpp): fetches without a call, now and after the next one.
+    std::atomic<std::uint32_t> skip{0};
+    std::atomic<std::uint32_t> absent{0};
 };
 
 struct handler_entry {
@@ -157,6 +162,16 @@ struct task_slot {
     peer from = 0;
     std::uint32_t senders = 0;       ///< units
     std::uint64_t senders_bytes = 0;
+};
+
+struct push_window;
+
+/// A window through which senders push (pushing.hpp), as its owner sees it.
+struct window_slot {
+    push_window* window = nullptr;
+    std::uint32_t generation = 0;
+    bool abandoned = false;  ///< closed on a sender at work: not free before it says that it is out
+    peer from = 0;           ///< who that is
 };
 
 /// A block that a transport brings.
@@ -263,6 +278,15 @@ struct engine::impl {
     };
     std::deque<help_job> helps;
     int serve_helps();
+    struct push_job {
+        peer to;
+        wire::push_message what;
+        push_window* window;
+        std::uint32_t next;  ///< piece
+    };
+    std::deque<push_job> pushes;
+    int serve_pushes();
+    [[nodiscard]] bool serve(push_job&);
     [[nodiscard]] bool serve(help_job const&);
 
     // Receiving (receive.cpp).
@@ -275,6 +299,8 @@ struct engine::impl {
     static void on_piece(void* context, peer source, std::span<std::byte const> payload);
     static void on_help(void* context, peer source, std::span<std::byte const> payload);
     static void on_helped(void* context, peer source, std::span<std::byte const> payload);
+    static void on_push(void* context, peer source, std::span<std::byte const> payload);
+    static void on_pushed(void* context, peer source, std::span<std::byte const> payload);
     void handle_message(peer source, std::span<std::byte const> payload);
     static void on_failure(void* context, peer source, std::string_view why);
     /// Says once per message that it was dropped, and why (of very many, less often).
@@ -312,13 +338,31 @@ struct engine::impl {
     std::mutex tasks_mutex;
     std::deque<task_slot> tasks;
     std::vector<std::uint32_t> free_tasks;
-    [[nodiscard]] std::optional<std::uint32_t> claim_task();
+    struct claimed_task {
+        copy_task* task;
+        std::uint32_t index;
+        std::uint32_t number;
+    };
+    [[nodiscard]] std::optional<claimed_task> claim_task();
     [[nodiscard]] bool may_cooperate(message_state const&, block_state const&, void const* destination) const noexcept;
     /// Copies a block of which `may_cooperate` holds. Null: all is there; else the state (on the heap now) of a fetch that ends later.
     [[nodiscard]] message_state* copy_together(message_state&, std::size_t block, void* destination);
     void end_task(std::uint32_t index, std::uint32_t number);
     void fail_tasks(peer from);
     void end_tasks();
+
+    // Blocks that their sender pushes (pushing.cpp).
+    std::mutex windows_mutex;
+    std::deque<window_slot> windows;
+    std::vector<std::uint32_t> free_windows;
+    struct claimed_window {
+        push_window* window;
+        std::uint32_t index;
+        std::uint32_t number;
+    };
+    [[nodiscard]] std::optional<claimed_window> claim_window();
+    /// Bytes of an attached block, from its first on, that its sender brought: all, or as many as came before it went away.
+    [[nodiscard]] std::uint64_t receive_pushed(message_state&, std::size_t block, void* destination);
 
     // For the poller (jobs.cpp).
     struct get_job {

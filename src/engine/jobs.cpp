@@ -33,7 +33,7 @@ int engine::impl::run_jobs()
     }
     flush_queues();
     serve_pulls();
-    return serve_helps();
+    return serve_helps() + serve_pushes();
 }
 
 void engine::impl::suspect(peer p)

@@ -36,6 +36,12 @@ struct sizes {
     /// Bytes that a sender copies for its receivers before it looks at its other messages again.
     std::size_t help_portion = std::size_t{1} << 20;
 
+    // Pushing (pushing.hpp).
+
+    /// Lent plain memory that does not fit the message is pushed by a sender that is there, from and up to this size.
+    std::size_t push_least = std::size_t{4} << 10;
+    std::size_t push_most = std::size_t{512} << 10;
+
     // Flow control.
 
     /// Bytes that a receiver asks for ahead when a block comes in pieces (at least two pieces).
@@ -43,6 +49,11 @@ struct sizes {
 
     friend bool operator==(sizes const&, sizes const&) = default;
 };
+
+// Pushing.
+
+/// A receiver waits so long for a sender that it has called; one that is in the library comes within 300 ns.
+inline constexpr std::chrono::nanoseconds push_entry{700};
 
 // Flow control.
 

@@ -22,6 +22,8 @@ enum kind : transport::handler_id {
     piece = 4,    ///< bytes of a block
     help = 5,     ///< to the sender: copy with me
     helped = 6,   ///< to the receiver: what I took is copied
+    push = 7,     ///< to the sender: fill my window with this block
+    pushed = 8,   ///< to the receiver: I have seen that the window is closed
     first_direct = 16,
 };
 inline constexpr unsigned direct_handlers = 256 - first_direct;
@@ -106,6 +108,15 @@ struct help_message {
 };
 struct helped_message {
     std::uint64_t number;  ///< as in help_message
+};
+struct push_message {
+    std::uint64_t id;      ///< sender's number of the message
+    std::uint64_t number;  ///< receiver's, of the window (lower 32 bits) and of its use, which the window's word holds
+    std::uint64_t window;  ///< shared address of a push_window
+    std::uint64_t block;
+};
+struct pushed_message {
+    std::uint64_t number;  ///< as in push_message
 };
 inline constexpr std::uint64_t refused = ~std::uint64_t{0};
 

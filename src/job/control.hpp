@@ -45,6 +45,7 @@ enum class counter : std::uint32_t {
     lane_operations,   ///< collective operations over lanes, not messages (number)
     bytes_lanes_posted, ///< in those, offered by copy
     bytes_lanes_moved, ///< in those, read from and written to buffers of other ranks where they are
+    bytes_pushed,      ///< of copied_twice: through lines that sender and receiver share, at the same time
     count_
 };
 

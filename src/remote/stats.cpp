@@ -30,7 +30,8 @@ statistics stats()
             .sleeps = get(sleeps),
             .bytes_cooperated = get(bytes_cooperated),
             .bytes_xpmem = get(bytes_xpmem),
-            .bytes_onloaded = get(bytes_onloaded)};
+            .bytes_onloaded = get(bytes_onloaded),
+            .bytes_pushed = get(bytes_pushed)};
 }
 
 statistics statistics::since(statistics const& before) const noexcept
@@ -53,7 +54,8 @@ statistics statistics::since(statistics const& before) const noexcept
             .sleeps = sleeps - before.sleeps,
             .bytes_cooperated = bytes_cooperated - before.bytes_cooperated,
             .bytes_xpmem = bytes_xpmem - before.bytes_xpmem,
-            .bytes_onloaded = bytes_onloaded - before.bytes_onloaded};
+            .bytes_onloaded = bytes_onloaded - before.bytes_onloaded,
+            .bytes_pushed = bytes_pushed - before.bytes_pushed};
 }
 
 } // namespace towline

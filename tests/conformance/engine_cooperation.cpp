@@ -1,4 +1,5 @@
-// Blocks that sender and receiver copy together: alone, late, both directions at once, from many threads, and with a kill in the middle.
+// Blocks that sender and receiver move together, both at work at the same time: those of the heap are copied from both ends, plain memory is
+// pushed. Alone, late, both directions at once, from many threads, and with a kill in the middle.
 
 #include "conformance/engine_worlds.hpp"
 
@@ -10,8 +11,23 @@ namespace heap = towline::heap;
 
 namespace {
 
-/// Fetches what comes into blocks of the heap; the head is the pattern's number.
+enum class memory { arena, plain };
+
+std::byte* get(memory kind, std::size_t size)
+{
+    return kind == memory::arena ? static_cast<std::byte*>(heap::allocate(size)) : static_cast<std::byte*>(std::malloc(size));
+}
+void put(memory kind, std::byte* block)
+{
+    if (kind == memory::arena)
+        heap::deallocate(block);
+    else
+        std::free(block);
+}
+
+/// Fetches what comes; the head is the pattern's number.
 struct catcher {
+    memory kind = memory::arena;
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> ended{0};
     std::atomic<std::uint64_t> failed{0};
@@ -31,7 +47,7 @@ struct catcher {
         std::memcpy(&number, m.head().data(), sizeof number);
         std::size_t const size = m.block_size(0);
         // Not at the begin of a block, nor of a line.
-        auto* l = new landing{&self, static_cast<std::byte*>(heap::allocate(size + 128)), size, number};
+        auto* l = new landing{&self, get(self.kind, size + 128), size, number};
         std::memset(l->into, 0, 128);
         std::memset(l->into + size, 0, 128);
         m.fetch(0, l->into + 100);
@@ -47,15 +63,16 @@ struct catcher {
                     done->self->wrong = done->self->wrong || done->into[i] != std::byte{0};
                 for (std::size_t i = done->size + 100; i < done->size + 128; ++i)
                     done->self->wrong = done->self->wrong || done->into[i] != std::byte{0};
-                heap::deallocate(done->into);
+                put(done->self->kind, done->into);
                 ++done->self->ended;
             },
             l);
     }
 };
 
-/// Lends a block of the heap, and spoils it as soon as that is allowed.
+/// Lends a block, and spoils it as soon as that is allowed.
 struct loan {
+    memory kind = memory::arena;
     std::byte* data = nullptr;
     std::size_t size = 0;
     std::atomic<bool> back{false};
@@ -64,7 +81,7 @@ struct loan {
     void send(eng::engine& e, peer to, eng::handler_id id, std::size_t bytes, std::uint64_t number)
     {
         size = bytes;
-        data = static_cast<std::byte*>(heap::allocate(size + 64)) + 8;
+        data = get(kind, size + 64) + 8;
         fill(data, size, number);
         eng::block const b{data, size, eng::lending::lend, false};
         e.send({.to = to, .handler = id, .head = std::as_bytes(std::span(&number, 1)), .blocks = {&b, 1}, .sent = {&loan::on_sent, this}});
@@ -73,38 +90,55 @@ struct loan {
     {
         auto& self = *static_cast<loan*>(c);
         std::memset(self.data, 0xee, self.size);
-        heap::deallocate(self.data - 8);
+        put(self.kind, self.data - 8);
         self.ok = fine;
         self.back = true;
     }
 };
 
-class engine_cooperation : public testing::TestWithParam<fabric> {
+struct place {
+    fabric world;
+    memory kind;
+};
+
+class engine_cooperation : public testing::TestWithParam<place> {
 protected:
     static void run(body const& f)
     {
         options o;
         o.oversubscribed = false;  // where cores are shared nobody cooperates
         o.cores = 4;
-        run_ranks(GetParam(), 2, o, f);
+        run_ranks(GetParam().world, 2, o, f);
     }
 };
-INSTANTIATE_TEST_SUITE_P(over, engine_cooperation, testing::Values(fabric::shm_threads, fabric::shm_processes),
-                         [](auto const& p) { return name_of(p.param); });
+INSTANTIATE_TEST_SUITE_P(over, engine_cooperation,
+                         testing::Values(place{fabric::shm_threads, memory::arena}, place{fabric::shm_processes, memory::arena},
+                                         place{fabric::shm_threads, memory::plain}, place{fabric::shm_processes, memory::plain}),
+                         [](auto const& p) { return name_of(p.param.world) + (p.param.kind == memory::plain ? "_plain" : ""); });
+
+/// Whether plain memory is lent at all, and not copied by its sender.
+bool lends(memory kind)
+{
+    int const here = 1;
+    return kind == memory::arena || eng::engine::probe_cross_memory_attach(getpid(), &here, sizeof here);
+}
 
 TEST_P(engine_cooperation, the_sender_helps_while_it_waits)
 {
     run([](rank_context& c) {
-        catcher in;
+        memory const kind = GetParam().kind;
+        catcher in{kind};
         auto const id = c.engine.add_handler(&catcher::on, &in);
         c.barrier();
         // How much the other side gets done is a matter of luck, that it never does anything is not. Most of it is past the portion that
         // a sender copies at once.
         std::uint64_t n = 0;
-        for (; n < 20 || (n < 2000 && c.total(counter::bytes_cooperated) == 0); ++n) {
-            std::size_t const size = (std::size_t{5} << 20) + n * 1000 + 1;
+        auto const together = kind == memory::arena ? counter::bytes_cooperated : counter::bytes_pushed;
+        bool const lent = lends(kind);
+        for (; n < 20 || (n < 2000 && lent && c.total(together) == 0); ++n) {
+            std::size_t const size = (kind == memory::arena ? std::size_t{5} << 20 : std::size_t{100} << 10) + n * 1000 % 300000 + 1;
             if (c.rank == 0) {
-                loan l;
+                loan l{kind};
                 l.send(c.engine, 1, id, size, n);
                 c.until([&] { return l.back.load(); });
                 require(l.ok, "sent");
@@ -114,9 +148,17 @@ TEST_P(engine_cooperation, the_sender_helps_while_it_waits)
             c.barrier();
         }
         require(!in.wrong && in.failed == 0, "bytes");
-        require(c.total(counter::bytes_cooperated) > 0, "nobody ever helped");
-        require(c.total(counter::bytes_cooperated) < c.total(counter::bytes_mapped), "the receiver copies, too");
-        require(c.total(counter::bytes_mapped) == c.total(counter::bytes_copied_once) && c.total(counter::copied_once) == n, "accounting");
+        require(!lent || c.total(together) > 0, "nobody ever helped");
+        if (kind == memory::arena) {
+            require(c.total(together) < c.total(counter::bytes_mapped), "the receiver copies, too");
+            require(c.total(counter::bytes_mapped) == c.total(counter::bytes_copied_once) && c.total(counter::copied_once) == n,
+                    "accounting");
+        } else {
+            require(c.total(counter::copied_once) + c.total(counter::copied_twice) == n, "accounting of blocks");
+            require(!lent || (c.total(counter::bytes_pushed) == c.total(counter::bytes_copied_twice) &&
+                              c.total(counter::bytes_cma) == c.total(counter::bytes_copied_once)),
+                    "accounting of bytes");
+        }
         c.barrier();
     });
 }
@@ -126,7 +168,8 @@ TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
     if (onloaded())
         GTEST_SKIP() << "its helper is there";
     run([](rank_context& c) {
-        catcher in;
+        memory const kind = GetParam().kind;
+        catcher in{kind};
         auto const id = c.engine.add_handler(&catcher::on, &in);
         c.barrier();
         std::deque<loan> loans;
@@ -134,7 +177,7 @@ TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
         auto& sent = c.board[rank_context::first_word + 1];
         if (c.rank == 0) {
             for (std::uint64_t n = 0; n < many; ++n)
-                loans.emplace_back().send(c.engine, 1, id, 300000 + n, n);
+                loans.emplace_back(kind).send(c.engine, 1, id, 300000 + n, n);
             sent.store(1);
             // It computes, and comes late to find nothing left to do.
             while (c.board[rank_context::first_word].load() == 0)
@@ -149,7 +192,8 @@ TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
         }
         c.barrier();
         require(!in.wrong && in.failed == 0, "bytes");
-        require(c.total(counter::bytes_cooperated) == 0 && c.total(counter::copied_once) == many, "accounting");
+        require(c.total(counter::bytes_cooperated) + c.total(counter::bytes_pushed) == 0, "nobody helped");
+        require(!lends(kind) || c.total(counter::copied_once) == many, "accounting");
         c.barrier();
     });
 }
@@ -157,21 +201,22 @@ TEST_P(engine_cooperation, a_sender_that_is_away_is_not_needed)
 TEST_P(engine_cooperation, both_directions_and_many_at_once)
 {
     run([](rank_context& c) {
-        catcher in;
+        memory const kind = GetParam().kind;
+        catcher in{kind};
         auto const id = c.engine.add_handler(&catcher::on, &in);
         c.barrier();
         std::mt19937_64 random(test_seed() + c.rank);
         constexpr std::uint64_t n = 150;
         std::deque<loan> loans;
         for (std::uint64_t i = 0; i < n; ++i) {
-            loans.emplace_back().send(c.engine, 1 - c.rank, id, 30000 + random() % (std::uint64_t{1} << random() % 22), i);
+            loans.emplace_back(kind).send(c.engine, 1 - c.rank, id, 30000 + random() % (std::uint64_t{1} << random() % 22), i);
             if (i % 16 == 15)
                 c.until([&] { return std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back.load(); }); });
         }
         c.until([&] { return in.ended == n && std::all_of(loans.begin(), loans.end(), [](loan const& l) { return l.back && l.ok; }); });
         require(!in.wrong && in.failed == 0, "bytes");
         c.barrier();
-        require(c.total(counter::copied_once) == 2 * n, "accounting");
+        require(c.total(counter::copied_once) + c.total(counter::copied_twice) == 2 * n, "accounting");
         c.barrier();
     });
 }
@@ -179,6 +224,7 @@ TEST_P(engine_cooperation, both_directions_and_many_at_once)
 TEST_P(engine_cooperation, threads_fetch_while_others_poll)
 {
     run([](rank_context& c) {
+        memory const kind = GetParam().kind;
         struct keeper {
             std::mutex mutex;
             std::deque<eng::incoming> messages;
@@ -213,20 +259,20 @@ TEST_P(engine_cooperation, threads_fetch_while_others_poll)
                     }
                     std::uint64_t number = 0;
                     std::memcpy(&number, m->head().data(), sizeof number);
-                    auto* const into = static_cast<std::byte*>(heap::allocate(m->block_size(0)));
+                    auto* const into = get(kind, m->block_size(0));
                     m->fetch(0, into);
                     if (!c.engine.wait([&] { return m->ready(); }, "a fetch", 60s) || m->failed() ||
                         !filled(into, m->block_size(0), number))
                         wrong = true;
                     m.reset();
-                    heap::deallocate(into);
+                    put(kind, into);
                     done.fetch_add(1);
                 }
             });
         }
         std::deque<loan> loans;
         for (std::uint64_t i = 0; i < n; ++i)
-            loans.emplace_back().send(c.engine, 1 - c.rank, id, 20000 + i * 9000, i);
+            loans.emplace_back(kind).send(c.engine, 1 - c.rank, id, 20000 + i * 9000, i);
         c.until([&] { return done.load() == n || wrong.load(); });
         for (auto& t : workers)
             t.join();
@@ -247,7 +293,8 @@ TEST(engine_cooperation_of_processes, killed_at_any_moment)
         std::vector<pid_t> children;
         for (int r = 0; r < 3; ++r) {
             children.push_back(ranks::spawn_rank(file.get(), r, [&](int) {
-                catcher in;
+                memory const kind = round % 4 < 2 ? memory::arena : memory::plain;
+                catcher in{kind};
                 std::atomic<int> deaths{0};
                 auto const e = eng::process_engine(round % 2 == 0);
                 // Before the handler: adding one orders it for the background thread.
@@ -256,12 +303,12 @@ TEST(engine_cooperation_of_processes, killed_at_any_moment)
                 towline::job::membership::instance().fence();
                 board[2].fetch_add(1);
                 for (std::uint64_t number = 0; deaths == 0 || number < 20; ++number) {
-                    loan l;
+                    loan l{kind};
                     peer const to = static_cast<peer>((e->rank() + 1 + number % 2) % 3);
                     try {
-                        l.send(*e, to, id, std::size_t{700000} << number % 3, number);
+                        l.send(*e, to, id, (kind == memory::arena ? std::size_t{700000} : std::size_t{70000}) << number % 3, number);
                     } catch (towline::peer_error const&) {
-                        heap::deallocate(l.data - 8);
+                        put(l.kind, l.data - 8);
                         continue;
                     }
                     require(e->wait([&] { return l.back.load(); }, "a loan", 30s), "loans come back, death or not");

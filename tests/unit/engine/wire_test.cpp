@@ -1,5 +1,6 @@
 // Pins docs/wire.md, "Engine messages": a change here is a change of the format.
 #include "engine/cooperation.hpp"
+#include "engine/pushing.hpp"
 #include "engine/wire.hpp"
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace {
 namespace wire = towline::engine::wire;
 using wire::how;
 
-static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::help == 5 && wire::helped == 6 &&
+static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::help == 5 && wire::helped == 6 && wire::push == 7 && wire::pushed == 8 &&
               wire::first_direct == 16 &&
               wire::direct_handlers == 240);
 static_assert(wire::wants_delivered == 1 && wire::wants_released == 2 && wire::was_refused == 4 && wire::flag_bits == 3);
@@ -27,6 +28,13 @@ static_assert(sizeof(wire::pull_message) == 40 && offsetof(wire::pull_message, f
 static_assert(sizeof(wire::help_message) == 40 && offsetof(wire::help_message, number) == 8 && offsetof(wire::help_message, task) == 16 &&
               offsetof(wire::help_message, destination) == 24 && offsetof(wire::help_message, block) == 32);
 static_assert(sizeof(wire::helped_message) == 8);
+static_assert(sizeof(wire::push_message) == 32 && offsetof(wire::push_message, number) == 8 && offsetof(wire::push_message, window) == 16 &&
+              offsetof(wire::push_message, block) == 24);
+static_assert(sizeof(wire::pushed_message) == 8);
+static_assert(sizeof(towline::engine::push_window) == 4288 && offsetof(towline::engine::push_window, filled) == 64 &&
+              offsetof(towline::engine::push_window, emptied) == 128 && offsetof(towline::engine::push_window, piece) == 192);
+static_assert(towline::engine::push_window::closed == 0 && towline::engine::push_window::open == 1 &&
+              towline::engine::push_window::entered == 2);
 static_assert(sizeof(towline::engine::copy_task) == 128 && offsetof(towline::engine::copy_task, copied) == 64 &&
               offsetof(towline::engine::copy_task, tell) == 68);
 static_assert(sizeof(wire::piece_header) == 16 && offsetof(wire::piece_header, offset) == 8);
