@@ -1,5 +1,5 @@
-// Blocks that sender and receiver move together, both at work at the same time: those of the heap are copied from both ends, plain memory is
-// pushed. Alone, late, both directions at once, from many threads, and with a kill in the middle.
+// Blocks that sender and receiver move together, both at work at the same time: those of the heap are copied from both ends, plain memory
+// is pushed. Alone, late, both directions at once, from many threads, and with a kill in the middle.
 
 #include "conformance/engine_worlds.hpp"
 

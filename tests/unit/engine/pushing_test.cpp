@@ -48,7 +48,7 @@ bool may_read()
     return eng::engine::probe_cross_memory_attach(getpid(), &here, sizeof here);
 }
 
-/// A sender on a thread of its own: comes with the call, and brings so many pieces.
+/// Comes with the call, and brings so many pieces: those for which there is room at once, the others on a thread of its own.
 struct played_sender {
     plain_pair const& p;
     std::uint32_t pieces;
@@ -61,18 +61,25 @@ struct played_sender {
         call = m;
         window = static_cast<push_window*>(heap::attach(wire::unpack(m.window), sizeof(push_window)));
         ranks::check(window->enter(use_of(m.number)), "the window is open");
-        thread = std::thread([this] {
-            for (std::uint32_t i = 0; i < pieces; ++i) {
+        std::uint32_t const first = std::min(pieces, push_window::pieces);
+        for (std::uint32_t i = 0; i < first; ++i)
+            bring(i);
+        thread = std::thread([this, first] {
+            for (std::uint32_t i = first; i < pieces; ++i) {
                 while (i >= window->emptied.load(std::memory_order_acquire) + push_window::pieces) {
                     if (window->word.load() != push_window::make(use_of(call.number), push_window::entered))
                         return;
                     std::this_thread::yield();
                 }
-                std::memcpy(window->piece[i % push_window::pieces], p.from.data() + i * push_window::piece_bytes,
-                            push_window::bytes_of_piece(p.size, i));
-                window->filled.store(i + 1, std::memory_order_release);
+                bring(i);
             }
         });
+    }
+    void bring(std::uint32_t i) const
+    {
+        std::memcpy(window->piece[i % push_window::pieces], p.from.data() + i * push_window::piece_bytes,
+                    push_window::bytes_of_piece(p.size, i));
+        window->filled.store(i + 1, std::memory_order_release);
     }
 };
 
@@ -126,7 +133,8 @@ TEST(engine_pushing, a_sender_that_is_away_is_not_needed_and_called_less)
             if (m.id != wire::push)
                 continue;
             auto const call = call_in(m);
-            CHECK_THAT(!static_cast<push_window*>(heap::attach(wire::unpack(call.window), sizeof(push_window)))->enter(use_of(call.number)));
+            auto* const w = static_cast<push_window*>(heap::attach(wire::unpack(call.window), sizeof(push_window)));
+            CHECK_THAT(!w->enter(use_of(call.number)));
         }
     });
 }

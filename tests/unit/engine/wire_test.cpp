@@ -11,7 +11,8 @@ namespace {
 namespace wire = towline::engine::wire;
 using wire::how;
 
-static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 && wire::help == 5 && wire::helped == 6 && wire::push == 7 && wire::pushed == 8 &&
+static_assert(wire::message == 0 && wire::fragment == 1 && wire::done == 2 && wire::pull == 3 && wire::piece == 4 &&
+              wire::help == 5 && wire::helped == 6 && wire::push == 7 && wire::pushed == 8 &&
               wire::first_direct == 16 &&
               wire::direct_handlers == 240);
 static_assert(wire::wants_delivered == 1 && wire::wants_released == 2 && wire::was_refused == 4 && wire::flag_bits == 3);
