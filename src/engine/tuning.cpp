@@ -44,7 +44,7 @@ constexpr threshold all[] = {
     {"help_portion", &sizes::help_portion, 4096, std::size_t{1} << 40,
      "bytes that a sender copies for its receivers before it looks at its other messages again"},
     {"push_least", &sizes::push_least, 1024, never,
-     "memory outside the shared heap is pushed by a sender that waits in the library from this size on; smaller is read"},
+     "memory outside the shared heap is pushed by a sender that waits from this size on; smaller is read"},
     {"push_most", &sizes::push_most, 1, never, "and up to this size; bigger is read from the sender's address space"},
     {"pull_window", &sizes::pull_window, 4096, std::size_t{1} << 30, "bytes asked for ahead where a block comes in pieces"},
 };
