@@ -142,11 +142,17 @@ public:
         check_count(count, count_name);
         if (count > 0)
             require(handles, "array_of_requests");
-        for (int i = 0; i < count; ++i)
+        request_table const& table = request_table::instance();
+        while (ended_at_once_ < count && (handles[ended_at_once_] == MPI_REQUEST_NULL ||
+                                          table.is_nothing(reinterpret_cast<std::uint64_t>(handles[ended_at_once_]))))
+            ++ended_at_once_;
+        for (int i = ended_at_once_; i < count; ++i)
             if (handles[i] != MPI_REQUEST_NULL && find(handles[i]) == nullptr)
                 (void)get(handles[i], fmt::format("array_of_requests[{}]", i).c_str());
     }
     [[nodiscard]] int size() const noexcept { return count_; }
+    /// How many at the begin are null, or stand for what ended when it began: small sends do.
+    [[nodiscard]] int ended_at_once() const noexcept { return ended_at_once_; }
     [[nodiscard]] request* at(int i) const noexcept { return handles_[i] == MPI_REQUEST_NULL ? nullptr : find(handles_[i]); }
     [[nodiscard]] MPI_Request& handle(int i) const noexcept { return handles_[i]; }
 
@@ -165,17 +171,9 @@ public:
                 return i;
         return std::nullopt;
     }
-    /// Of requests that are done: none has an error. An activity says what its end was only once.
-    [[nodiscard]] bool all_went_well() const noexcept
-    {
-        for (int i = 0; i < count_; ++i)
-            if (request const* const r = at(i); r != nullptr && !went_well(*r))
-                return false;
-        return true;
-    }
     [[nodiscard]] bool all_done() const
     {
-        for (int i = 0; i < count_; ++i)
+        for (int i = ended_at_once_; i < count_; ++i)
             if (request* const r = at(i); r != nullptr && !r->done())
                 return false;
         return true;
@@ -184,6 +182,7 @@ public:
 private:
     int const count_;
     MPI_Request* const handles_;
+    int ended_at_once_ = 0;
 };
 
 /// The statuses of many requests: where one failed each says how its own ended, and the call fails with MPI_ERR_IN_STATUS.
@@ -241,15 +240,21 @@ template <class Condition>
 
 void finish_all(list const& all, MPI_Status* array)
 {
-    // Nobody wants to know more than that all went well.
-    if (array == MPI_STATUSES_IGNORE && all.all_went_well()) [[likely]] {
-        for (int i = 0; i < all.size(); ++i)
-            if (request* const r = all.at(i); takes_part(r))
+    int i = 0;
+    if (array == MPI_STATUSES_IGNORE) {
+        for (; i < all.ended_at_once(); ++i)
+            all.handle(i) = MPI_REQUEST_NULL;
+        // Nobody wants to know more than that all went well.
+        for (; i < all.size(); ++i) {
+            request* const r = all.at(i);
+            if (r != nullptr && !went_well(*r)) [[unlikely]]
+                break;
+            if (takes_part(r))
                 retire(*r, all.handle(i));
-        return;
+        }
     }
     statuses s(array);
-    for (int i = 0; i < all.size(); ++i) {
+    for (; i < all.size(); ++i) {
         request* const r = all.at(i);
         s.add(r, i, takes_part(r));
         if (takes_part(r))
@@ -330,7 +335,7 @@ void testany(int count, MPI_Request* array_of_requests, int* indx, int* flag, MP
 void waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses)
 {
     list const all(count, array_of_requests, "count");
-    for (int i = 0; i < count; ++i)
+    for (int i = all.ended_at_once(); i < count; ++i)
         if (auto* const r = all.at(i); takes_part(r) && !r->done())
             await(*r, "MPI_Waitall");
     finish_all(all, array_of_statuses);

@@ -136,7 +136,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     p->engine_->on_poll(&poll_lanes, p.get());
     p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
     p->watchdog_ = std::make_unique<watchdog>(job, *p->matcher_, thread_level);
-    request_table::instance().set_threaded(o.threaded);
+    request_table::instance().begin(o.threaded);
     one_thread = !o.threaded;
     try {
         job.fence(for_ever, "MPI_Init");  // nobody sends to a rank that cannot answer yet

@@ -20,14 +20,11 @@ void request_table::grow()
     chunks_[chunks_in_use_++].store(chunk, std::memory_order_release);
 }
 
-request& request_table::nothing()
+void request_table::begin(bool threaded)
 {
-    if (nothing_ == nullptr) {
-        request& r = acquire();
-        r.what = request::kind::nothing;
-        nothing_ = &r;
-    }
-    return *nothing_;
+    threaded_ = threaded;
+    if (nothing_ == nullptr)
+        nothing_ = &acquire();
 }
 
 void request_table::sweep()

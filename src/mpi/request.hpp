@@ -93,8 +93,8 @@ class request_table {
 public:
     constexpr request_table() = default;
     [[nodiscard]] static request_table& instance() noexcept;
-    /// Without, one thread at a time calls.
-    void set_threaded(bool threaded) noexcept { threaded_ = threaded; }
+    /// Before everything else, perhaps again. Not `threaded`: one thread at a time calls.
+    void begin(bool threaded);
 
     [[nodiscard]] request* find(std::uint64_t handle) const noexcept
     {
@@ -117,7 +117,11 @@ public:
     /// Its handle ends. What is under way goes on; the place is used again after it.
     void release(request&);
     /// A request that stands for every operation that ended when it began; never freed.
-    [[nodiscard]] request& nothing();
+    [[nodiscard]] request& nothing() const noexcept { return *nothing_; }
+    [[nodiscard]] bool is_nothing(std::uint64_t handle) const noexcept
+    {
+        return handle == nothing_->handle_.load(std::memory_order_relaxed);
+    }
 
 private:
     static constexpr std::size_t chunk_places = 256;
