@@ -31,9 +31,11 @@ std::uint64_t seed_of(std::uint64_t number, std::size_t block)
     return number * 17 + block;
 }
 
+/// Whoever polls writes it, the counts last: on-loading, that is another thread than the one that waits.
 struct receiver {
-    std::uint64_t handled = 0;
-    std::uint64_t finished = 0;
+    std::atomic<std::uint64_t> handled = 0;
+    std::atomic<std::uint64_t> finished = 0;
+    std::atomic<std::uint64_t> set_aside = 0;  ///< in `kept`
     std::uint64_t next = 0;
     std::deque<eng::incoming> kept;
     std::deque<std::vector<std::byte>> forgotten;  // destinations of fetches whose message is gone
@@ -117,6 +119,7 @@ struct receiver {
         case action::keep_and_fetch:
             m.keep();
             self.kept.push_back(std::move(m));
+            ++self.set_aside;
             return;
         case action::fetch_and_forget:
             for (std::size_t i = 0; i < m.blocks(); ++i) {
@@ -140,19 +143,19 @@ struct sender {
         origin from = origin::plain;
     };
     std::vector<part> parts;
-    int sent = 0;
-    int delivered = 0;
     bool ok = true;
+    std::atomic<int> sent = 0;
+    std::atomic<int> delivered = 0;
 
     static void on_sent(void* context, bool ok)
     {
         auto& s = *static_cast<sender*>(context);
         s.ok = s.ok && ok;
-        ++s.sent;
         for (auto& p : s.parts) {
             if (p.how == eng::lending::lend && p.size != 0)
                 std::memset(p.data, 0xee, p.size);
         }
+        ++s.sent;
     }
     static void on_delivered(void* context, bool ok)
     {
@@ -252,7 +255,7 @@ TEST_P(engine_blocks, every_way_of_sending_and_receiving)
             } else {
                 c.until([&] {
                     auto const n = c.board[rank_context::first_word].load();
-                    return n != 0 && r.handled == n && r.finished + r.kept.size() == n;
+                    return n != 0 && r.handled == n && r.finished + r.set_aside == n;
                 }, "all messages");
                 finish_kept(c, r);
                 for (auto const& t : r.taken) {
@@ -290,7 +293,7 @@ TEST_P(engine_blocks, messages_that_wait_for_pieces_and_small_ones_keep_their_or
                 send_blocks(c, id, number, static_cast<action>(random() % static_cast<unsigned>(action::count_)), parts, random() % 2 == 0,
                             extra, senders);
             }
-            c.until([&] { return r.handled == n && r.finished + r.kept.size() == n; }, "all messages");
+            c.until([&] { return r.handled == n && r.finished + r.set_aside == n; }, "all messages");
             finish_kept(c, r);
             for (auto const& t : r.taken) {
                 r.must(filled(t.data, t.size, t.seed), "taken bytes");
@@ -384,8 +387,8 @@ TEST_P(engine_blocks, accounting_is_exact)
             };
             c.barrier();
             auto const before = read();
-            c.barrier();
             auto const taken = r.taken.size();
+            c.barrier();
             if (c.rank == 0) {
                 send_blocks(c, id, number, what, {{nullptr, size, how, from}}, viewed, 0, senders);
                 auto const& s = senders.back();
@@ -504,7 +507,10 @@ TEST_P(engine_blocks, without_attach_nothing_is_lost)
             for (std::uint64_t n = 0; n < 10; ++n)
                 send_blocks(c, id, n, action::fetch, {{nullptr, 50000, eng::lending::lend, origin::plain}}, false, 0, senders);
             c.until(
-                [&] { return r.finished == 10 && std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1; }); });
+                [&] {
+                    return r.finished == 10 &&
+                           std::all_of(senders.begin(), senders.end(), [](auto const& s) { return s.sent == 1 && s.delivered == 1; });
+                });
             require(r.wrong.empty(), r.wrong);
             c.barrier();
             if (maps(c.kind))
