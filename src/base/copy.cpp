@@ -1,45 +1,23 @@
 #include "base/copy.hpp"
 
+#include "base/coldness.hpp"
+#include "base/copy_ways.hpp"
+#include "base/reading_habit.hpp"
+
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TOWLINE_PLAIN_COPY
-#endif
-#endif
-#else
-#define TOWLINE_PLAIN_COPY
-#endif
-
-#ifndef TOWLINE_PLAIN_COPY
+#ifdef TOWLINE_COPY_WAYS
 #include <cpuid.h>
-#include <immintrin.h>
 #endif
 
 namespace towline::base {
 
-#ifdef TOWLINE_PLAIN_COPY  // another processor, or a sanitizer that looks at what memcpy touches
+using copy_ways::way;
 
-void copy_block(void* to, void const* from, std::size_t bytes) noexcept
-{
-    if (bytes != 0)
-        std::memcpy(to, from, bytes);
-}
-
-void copy_part(void* to, void const* from, std::size_t bytes, std::size_t) noexcept
-{
-    copy_block(to, from, bytes);
-}
-
-#else
-
-namespace {
-
-// Which way is the fastest depends on the processor and on the size; libc's memcpy is never far off for warm blocks up to 2 MiB, and far off
-// above. Between two processes, 4 KiB pages, blocks aligned alike, as those of arenas are (the time of one copy, us; on the
-// left nobody looks at the data, on the right they were just written and are read afterwards):
+// Which way is the fastest depends on the processor, on the size and on where the data lie; libc's memcpy is never far off for warm blocks
+// up to 2 MiB, and far off above. Between two processes, 4 KiB pages, blocks aligned alike, as those of arenas are (the time of one copy,
+// us; on the left nobody looks at the data, on the right they were just written and are read afterwards):
 //
 //   AMD EPYC 9004 (Zen 4), 32 MiB of L3              memcpy      rep movsb    AVX2 loop    past the caches
 //     4 MiB                                         118 / 259     90 / 236     86 / 236      150 / 303
@@ -48,23 +26,33 @@ namespace {
 //    32 MiB                                        3060 / 4670  2600 / 4050  2690 / 4330    1806 / 3500
 //   256 MiB                                       24200 / 34000 17100 / 27200 23900 / 33700 16500 / 25400
 //
-// Intel Skylake-SP: the AVX2 loop is the best up to 256 KiB (44 GB/s warm, 28 by the two others) and from 16 MiB on (5.4 cold; 5.0, 5.0, and
-// past the caches 4 to 4.7), rep movsb between them (19.8 at 1 MiB; 19.5, 13).
+// The same, both sides copying together, data that are in no cache (`cold`), and that are (`warm`):
+//   64 KiB cold                                      8.5           8.0                          6.7
+//    1 MiB cold / warm                              82 / 13       75 / 13                      52 / 37
+//    4 MiB cold                                    294           265                          195
+//
+// Intel Skylake-SP: the AVX2 loop is the best up to 256 KiB (44 GB/s warm, 28 by the two others) and from 16 MiB on (5.4 cold; 5.0, 5.0,
+// and past the caches 4 to 4.7), rep movsb between them (19.8 at 1 MiB; 19.5, 13).
 
-constexpr std::size_t line = 64;
-constexpr std::size_t step = 128;  ///< bytes that a turn of a loop moves
+namespace {
 
-enum class way : std::uint8_t { memcpy, movsb, loop, past };
+constexpr std::size_t least = 1024;  ///< below it nothing beats memcpy
+
+#ifdef TOWLINE_COPY_WAYS
+
+constexpr std::size_t never = ~std::size_t{0};
 
 struct choice {
     way small = way::memcpy;   ///< below `middle`
     way medium = way::memcpy;
     way large = way::memcpy;   ///< from `big` on
-    std::size_t middle = 0, big = 0;
+    std::size_t middle = never, big = never;
+    std::size_t cold = never;     ///< from here to `big` what lies in no cache is overwritten past the caches
+    std::size_t last_cache = 0;   ///< bytes
 };
 
 /// Bytes of an AMD processor's last cache, as far as one core reaches (libc adds up all of the package's, and more).
-std::size_t last_cache() noexcept
+std::size_t amd_last_cache() noexcept
 {
     constexpr unsigned leaf = 0x8000001d;
     constexpr unsigned third_level = 3;
@@ -74,79 +62,85 @@ std::size_t last_cache() noexcept
     return std::size_t{(b >> 22) + 1} * ((b >> 12 & 0x3ff) + 1) * ((b & 0xfff) + 1) * (std::size_t{c} + 1);
 }
 
+unsigned family() noexcept
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0)
+        return 0;
+    unsigned const base = a >> 8 & 0xf;
+    return base == 0xf ? base + (a >> 20 & 0xff) : base;
+}
+
 choice choose() noexcept
 {
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2"))
+    if (!copy_ways::is_there(way::loop))
         return {};
+    __builtin_cpu_init();
     if (__builtin_cpu_is("amd")) {
-        // From where source and destination do not fit into the last cache together: stores that do not read what they overwrite.
-        return {way::loop, way::loop, way::past, 0, last_cache() / 2};
+        // From where source and destination do not fit into the last cache together, whatever was there before.
+        std::size_t const cache = amd_last_cache();
+        constexpr unsigned zen_3_and_4 = 0x19;
+        return {way::loop, way::loop, way::past, 0, cache / 2, family() >= zen_3_and_4 ? std::size_t{64} << 10 : never, cache};
     }
-    return {way::loop, way::movsb, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20};
+    return {way::loop, way::string, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20, never, 0};
 }
 
-/// Whole turns; what is left is less than a turn. Past the caches `to` is aligned to a line.
-template <bool PastCaches>
-[[gnu::target("avx2")]] std::size_t copy_turns(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
+choice const& ways() noexcept
 {
-    std::size_t i = 0;
-    for (; i + step <= bytes; i += step) {
-        auto const* const s = reinterpret_cast<__m256i const*>(from + i);
-        auto* const d = reinterpret_cast<__m256i*>(to + i);
-        __m256i const a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
-        __m256i const c = _mm256_loadu_si256(s + 2), e = _mm256_loadu_si256(s + 3);
-        if constexpr (PastCaches) {
-            _mm256_stream_si256(d, a);
-            _mm256_stream_si256(d + 1, b);
-            _mm256_stream_si256(d + 2, c);
-            _mm256_stream_si256(d + 3, e);
-        } else {
-            _mm256_storeu_si256(d, a);
-            _mm256_storeu_si256(d + 1, b);
-            _mm256_storeu_si256(d + 2, c);
-            _mm256_storeu_si256(d + 3, e);
-        }
-    }
-    if constexpr (PastCaches)
-        _mm_sfence();  // those stores are ordered with no others
-    return i;
+    static choice const chosen = choose();
+    return chosen;
 }
 
-} // namespace
-
-void copy_block(void* to, void const* from, std::size_t bytes) noexcept
+/// Whether the block goes past the caches: nothing of it is there, nor would be, and the program does not look for it there.
+bool goes_past(std::byte const* to, std::size_t whole, std::size_t at, std::size_t bytes, std::size_t last_cache) noexcept
 {
-    copy_part(to, from, bytes, bytes);
-}
-
-void copy_part(void* to, void const* from, std::size_t bytes, std::size_t whole) noexcept
-{
-    static choice const ways = choose();
-    auto* d = static_cast<std::byte*>(to);
-    auto const* s = static_cast<std::byte const*>(from);
-    if (bytes >= 16 * line) {
-        way const how = whole >= ways.big ? ways.large : whole >= ways.middle ? ways.medium : ways.small;
-        if (how == way::movsb) {
-            asm volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(bytes) : : "memory");
-            return;
-        }
-        if (how != way::memcpy) {
-            std::size_t const head = -reinterpret_cast<std::uintptr_t>(d) % line;
-            std::memcpy(d, s, head);
-            d += head;
-            s += head;
-            bytes -= head;
-            std::size_t const done = how == way::past ? copy_turns<true>(d, s, bytes) : copy_turns<false>(d, s, bytes);
-            d += done;
-            s += done;
-            bytes -= done;
-        }
-    }
-    if (bytes != 0)
-        std::memcpy(d, s, bytes);
+    static recent_blocks recent(last_cache / 2);
+    static reading_habit habit(last_cache / 16, last_cache / 2, 4 * last_cache, look_for_readers);
+    return !recent.again(to, whole) && habit.asks(recent.copied()) && looks_cold(to + at, bytes) &&
+           habit.passes(to, whole, recent.copied());
 }
 
 #endif
+
+} // namespace
+
+#ifdef TOWLINE_COPY_WAYS
+
+way way_of_copy(std::size_t whole) noexcept
+{
+    choice const& c = ways();
+    return whole >= c.big ? c.large : whole >= c.middle ? c.medium : c.small;
+}
+
+way way_of_copy(std::byte const* to, std::size_t whole, std::size_t at, std::size_t bytes) noexcept
+{
+    choice const& c = ways();
+    return whole >= c.cold && whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : way_of_copy(whole);
+}
+
+#else
+
+way way_of_copy(std::size_t) noexcept
+{
+    return way::memcpy;
+}
+
+way way_of_copy(std::byte const*, std::size_t, std::size_t, std::size_t) noexcept
+{
+    return way::memcpy;
+}
+
+#endif
+
+void copy_block(void* to, void const* from, std::size_t bytes) noexcept
+{
+    copy_part(to, from, bytes, bytes >= least ? way_of_copy(static_cast<std::byte const*>(to), bytes, 0, bytes) : way::memcpy);
+}
+
+void copy_part(void* to, void const* from, std::size_t bytes, way how) noexcept
+{
+    if (bytes != 0)
+        copy_ways::copy(bytes >= least ? how : way::memcpy, static_cast<std::byte*>(to), static_cast<std::byte const*>(from), bytes);
+}
 
 } // namespace towline::base

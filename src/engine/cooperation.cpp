@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
+#include "base/copy_ways.hpp"
 #include "base/idle.hpp"
 #include "base/log.hpp"
 
@@ -76,6 +77,8 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     auto const [task, index, number] = *claimed;
     copy_units const units(b.size);
     copy_taker taker(*task, number, units, config.sizes.share_least, config.sizes.share_most);
+    auto const how = base::way_of_copy(to, b.size, 0, b.size / 3);
+    task->past_caches.store(how == base::copy_ways::way::past ? 1 : 0, std::memory_order_relaxed);
     copy_share mine = taker.begin();
     post_control(s.source, wire::help,
                  wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index,
@@ -84,7 +87,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     for (; mine.count != 0; mine = taker.take_front()) {
         std::uint64_t const at = units.begin(mine.first);
         std::uint64_t const n = units.bytes(mine.first, mine.count);
-        base::copy_part(to + at, from + at, n, b.size);
+        base::copy_part(to + at, from + at, n, how);
         own_bytes += n;
     }
     if (taker.damaged()) {
@@ -92,7 +95,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         base::log(base::log_level::warning, "rank {}: what it shares with rank {} to copy a block together was damaged", config.rank,
                   s.source);
         std::uint64_t const at = units.begin(taker.front());
-        base::copy_part(to + at, from + at, b.size - at, b.size);
+        base::copy_part(to + at, from + at, b.size - at, how);
         return nullptr;
     }
     count_if_onloaded(own_bytes);
@@ -234,13 +237,15 @@ bool engine::impl::serve(help_job const& job)
     copy_units const units(kept->size);
     copy_taker taker(*job.task, static_cast<std::uint32_t>(job.what.number >> 32), units, config.sizes.share_least,
                      config.sizes.share_most);
+    auto const how = job.task->past_caches.load(std::memory_order_relaxed) != 0 ? base::copy_ways::way::past
+                                                                               : base::way_of_copy(units.size);
     for (std::uint64_t done = 0; done < config.sizes.help_portion;) {
         copy_share const mine = taker.take_back();
         if (mine.count == 0)
             return true;
         std::uint64_t const at = units.begin(mine.first);
         std::uint64_t const n = units.bytes(mine.first, mine.count);
-        base::copy_part(job.destination + at, from + at, n, units.size);
+        base::copy_part(job.destination + at, from + at, n, how);
         done += n;
         if (taker.copied(mine))
             post_control(job.to, wire::helped, wire::helped_message{job.what.number});

@@ -22,6 +22,8 @@ struct alignas(64) copy_task {
     alignas(64) std::atomic<std::uint32_t> copied{0};
     /// 1: the receiver went to other work; whoever brings `copied` to the end tells it (wire::helped).
     std::atomic<std::uint32_t> tell{0};
+    /// 1: the receiver writes past the caches (base/copy.hpp), and so does the sender. Set before the cursor.
+    std::atomic<std::uint32_t> past_caches{0};
 };
 static_assert(sizeof(copy_task) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -243,7 +243,7 @@ TEST(engine_end, threads_that_call_too_late_are_told)
     EXPECT_TRUE(told);
 }
 
-/// From now on the kernel refuses process_vm_readv to this process.
+/// From now on the kernel refuses process_vm_readv to this process, to all its threads.
 void refuse_reads(unsigned code)
 {
     sock_filter filter[] = {
@@ -254,7 +254,7 @@ void refuse_reads(unsigned code)
     };
     sock_fprog const program{4, filter};
     CHECK_THAT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK_THAT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    CHECK_THAT(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
 }
 
 struct fetcher {

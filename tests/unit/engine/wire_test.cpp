@@ -37,7 +37,8 @@ static_assert(sizeof(towline::engine::push_window) == 4288 && offsetof(towline::
 static_assert(towline::engine::push_window::closed == 0 && towline::engine::push_window::open == 1 &&
               towline::engine::push_window::entered == 2);
 static_assert(sizeof(towline::engine::copy_task) == 128 && offsetof(towline::engine::copy_task, copied) == 64 &&
-              offsetof(towline::engine::copy_task, tell) == 68);
+              offsetof(towline::engine::copy_task, tell) == 68 &&
+              offsetof(towline::engine::copy_task, past_caches) == 72);
 static_assert(sizeof(wire::piece_header) == 16 && offsetof(wire::piece_header, offset) == 8);
 
 TEST(engine_wire, numbers_are_pinned)

@@ -1,0 +1,30 @@
+#pragma once
+// The ways of copying between which copy.cpp chooses. All of them: the ranges do not overlap; any alignment, any size.
+
+#include <cstddef>
+
+// Elsewhere everything goes by memcpy: on other processors, and under a sanitizer that looks at what memcpy touches.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TOWLINE_COPY_WAYS 1
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef TOWLINE_COPY_WAYS
+#endif
+#endif
+#endif
+
+namespace towline::base::copy_ways {
+
+enum class way : unsigned char {
+    memcpy,
+    string,  ///< rep movsb
+    loop,    ///< AVX2
+    past,    ///< AVX2, with stores that go past the caches and do not read what they overwrite
+};
+
+/// Whether this processor has it.
+[[nodiscard]] bool is_there(way) noexcept;
+/// Copies. When it returns, whoever sees a later store of this thread sees the copy. What is not there is done by memcpy.
+void copy(way, std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+
+} // namespace towline::base::copy_ways
