@@ -35,13 +35,13 @@ struct latencies {
 
 latencies measure() noexcept
 {
-    constexpr int times = 15;
+    constexpr std::size_t times = 15;
     alignas(4096) static std::array<std::byte, 8192> lines;
     std::array<std::uint64_t, times> near{}, far{};
     std::byte* const a = &lines[1024];
     std::byte* const b = &lines[6144];
     *a = *b = std::byte{1};
-    for (int i = 0; i < times; ++i) {
+    for (std::size_t i = 0; i < times; ++i) {
         _mm_clflush(a);
         _mm_clflush(b);
         _mm_mfence();

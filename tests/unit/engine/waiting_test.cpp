@@ -285,6 +285,8 @@ TEST(engine_attach, refused_at_run_time)
             auto const e = eng::process_engine(false);
             fetcher f;
             auto const id = e->add_handler(&fetcher::on, &f);
+            if (rank == 1)
+                refuse_reads(code);  // before anything comes that a helper thread might receive by itself
             job::membership::instance().fence();
             std::vector<std::byte> data(300000, std::byte{0});
             for (std::size_t i = 0; i < data.size(); ++i)
@@ -296,7 +298,6 @@ TEST(engine_attach, refused_at_run_time)
                     {.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
                 CHECK_THAT(e->wait([&] { return sent; }, "sent", 60s));
             } else {
-                refuse_reads(code);
                 CHECK_THAT(e->wait([&] { return f.ended; }, "the fetch", 60s));
                 CHECK_THAT(f.ok && f.into == data);
                 auto const& counters = job::membership::instance().self().counters;
