@@ -10,12 +10,38 @@ namespace towline::collective {
 
 class lane_builder {
 public:
-    explicit lane_builder(schedule& s) noexcept : s_(s), l_(*s.lanes()) {}
+    /// `one_way`: as of lanes::are_posted.
+    explicit lane_builder(schedule& s, bool one_way = false) noexcept : s_(s), l_(*s.lanes()), one_way_(one_way) {}
 
     [[nodiscard]] int rank() const noexcept { return l_.rank(); }
     [[nodiscard]] int size() const noexcept { return l_.size(); }
-    /// So many bytes are offered by copy.
-    [[nodiscard]] bool fits(std::uint64_t bytes) const noexcept { return l_.are_posted(bytes); }
+
+    // What is to be read, where the ranks offer at most `most` bytes each: `show`, then those who read say `has_read`, and who showed `stays`.
+
+    /// So many bytes can be shown.
+    [[nodiscard]] bool shows(std::uint64_t most) const noexcept { return l_.are_shown(most); }
+    /// Offers a copy, or, where that takes longer, the bytes where they are, unless they change (`keeps` is false) or nobody reaches them.
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
+    {
+        if (bytes == 0 || !keeps || l_.are_posted(most, one_way_) || l_.memory().find(data, bytes) == 0)
+            return post(data, bytes, whom);
+        is_lent_ = true;
+        lane_step& s = s_.over_lanes(kind::lend, 1, whom);
+        s.from = data;
+        s.size = bytes;
+    }
+    /// This rank needs nothing any more of `whom`, or of all.
+    void has_read(std::uint64_t most, int whom = all_ranks)
+    {
+        if (!l_.are_posted(most, one_way_))
+            mark(2, whom);
+    }
+    /// Until `reader`, or all, need nothing any more of what this rank showed.
+    void stays(int reader = all_ranks)
+    {
+        if (is_lent_)
+            meet(reader, 2);
+    }
 
     void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1)
     {
@@ -91,6 +117,8 @@ private:
 
     schedule& s_;
     lanes& l_;
+    bool const one_way_;
+    bool is_lent_ = false;
     void* receive_ = nullptr;
     void* in_place_of_it_ = nullptr;
     std::uint64_t receive_bytes_ = 0;

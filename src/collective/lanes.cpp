@@ -5,8 +5,9 @@
 
 namespace towline::collective {
 
-lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, std::uint64_t posted)
-    : memory_(memory), rank_(rank), peers_(std::move(peers)), posted_(std::min(posted, payload_bytes))
+lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l)
+    : memory_(memory), rank_(rank), peers_(std::move(peers)),
+      limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes)}
 {
     void* const block = memory_.allocate(sizeof(lane));
     if (block == nullptr)

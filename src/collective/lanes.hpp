@@ -14,6 +14,7 @@
 
 #include "collective/node_memory.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -58,8 +59,14 @@ public:
         std::byte payload[payloads][payload_bytes];
     };
 
-    /// This rank's lane. The peers are those of the ranks in their order. Up to `posted` bytes are offered by copy, the same on all ranks.
-    lanes(node_memory&, int rank, std::vector<matching::peer> peers, std::uint64_t posted = payload_bytes);
+    /// How many bytes are offered in which way; the same on all ranks.
+    struct limits {
+        std::uint64_t posted = payload_bytes;  ///< up to so many by copy, twice as many where they go one way: nobody waits for readers
+        std::uint64_t shown = payload_bytes;   ///< up to so many where they are, if others reach them there, else by copy; more are lent
+    };
+
+    /// This rank's lane. The peers are those of the ranks in their order.
+    lanes(node_memory&, int rank, std::vector<matching::peer> peers, limits);
     ~lanes();
     lanes(lanes const&) = delete;
     lanes& operator=(lanes const&) = delete;
@@ -74,8 +81,13 @@ public:
     [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
     [[nodiscard]] node_memory& memory() const noexcept { return memory_; }
 
-    /// So many bytes are offered by copy; more are lent.
-    [[nodiscard]] bool are_posted(std::uint64_t bytes) const noexcept { return bytes <= posted_; }
+    /// So many bytes are offered by copy. `one_way`: only the root, or lower ranks, offer any.
+    [[nodiscard]] bool are_posted(std::uint64_t bytes, bool one_way = false) const noexcept
+    {
+        return bytes <= (one_way ? std::min(2 * limits_.posted, limits_.shown) : limits_.posted);
+    }
+    /// So many bytes are offered by copy or, where others reach them, lent to be read. More are lent in any case.
+    [[nodiscard]] bool are_shown(std::uint64_t bytes) const noexcept { return bytes <= limits_.shown; }
 
     // Operations. One thread at a time.
 
@@ -153,7 +165,7 @@ private:
     node_memory& memory_;
     int const rank_;
     std::vector<matching::peer> const peers_;
-    std::uint64_t const posted_;
+    limits const limits_;
     lane* own_ = nullptr;
     std::vector<lane*> all_;  ///< empty until they are open
     std::uint64_t begun_ = 0;

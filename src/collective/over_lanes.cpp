@@ -42,14 +42,16 @@ bool bcast(schedule& s, void* data, std::uint64_t bytes, int root)
 {
     if (bytes == 0)
         return true;
-    lane_builder b(s);
+    lane_builder b(s, true);
     bool const is_root = b.rank() == root;
-    if (b.fits(bytes)) {
-        if (is_root)
-            return b.post(data, bytes), true;
+    if (b.shows(bytes)) {
+        if (is_root) {
+            b.show(data, bytes, bytes);
+            return b.stays(), true;
+        }
         b.meet(root);
         b.take(root, data, 0, bytes, bytes);
-        return true;
+        return b.has_read(bytes, root), true;
     }
     std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;  // of two, both move a part
     if (is_root) {
@@ -73,14 +75,16 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
 {
     if (bytes == 0)
         return true;
-    lane_builder b(s);
+    lane_builder b(s, true);
     auto const p = static_cast<std::uint64_t>(b.size());
     bool const is_root = b.rank() == root;
     std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
     auto* const all = static_cast<std::byte*>(receive);
-    if (b.fits(bytes)) {
-        if (!is_root)
-            return b.post(send, bytes, root), true;
+    if (b.shows(bytes)) {
+        if (!is_root) {
+            b.show(send, bytes, bytes, root);
+            return b.stays(root), true;
+        }
         if (send != in_place)
             b.copy(all + mine, send, bytes);
         for (int i = 1; i < b.size(); ++i) {
@@ -88,7 +92,7 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
             b.meet(r);
             b.take(r, all + bytes * static_cast<std::uint64_t>(r), 0, bytes, bytes);
         }
-        return true;
+        return b.has_read(bytes), true;
     }
     std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : 0;  // that the root moves
     if (is_root) {
@@ -113,22 +117,22 @@ bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, 
 {
     if (bytes == 0)
         return true;
-    lane_builder b(s);
+    lane_builder b(s, true);
     auto const p = static_cast<std::uint64_t>(b.size());
     bool const is_root = b.rank() == root;
     std::uint64_t const all = bytes * p;
     std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
     auto const* const blocks = static_cast<std::byte const*>(send);
-    if (b.fits(all)) {
+    if (b.shows(all)) {
         if (is_root) {
-            b.post(send, all);
+            b.show(send, all, all);
             if (receive != in_place)
                 b.copy(receive, blocks + mine, bytes);
-            return true;
+            return b.stays(), true;
         }
         b.meet(root);
         b.take(root, receive, mine, bytes, all);
-        return true;
+        return b.has_read(all, root), true;
     }
     std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;
     if (is_root) {
@@ -161,8 +165,9 @@ bool allgather(schedule& s, void const* send, void* receive, layout_of_blocks co
     std::uint64_t const mine = blocks.size(b.rank());
     std::byte* const own = blocks.at(receive, b.rank());
     void const* const data = send == in_place ? own : send;
-    if (b.fits(largest))
-        b.post(data, mine);
+    bool const shows = b.shows(largest);
+    if (shows)
+        b.show(data, mine, largest);
     else
         b.lend(data, mine, nullptr, 0);
     b.copy(own, data, mine);
@@ -171,9 +176,10 @@ bool allgather(schedule& s, void const* send, void* receive, layout_of_blocks co
         b.meet(r);
         b.take(r, blocks.at(receive, r), 0, blocks.size(r), blocks.size(r));
     }
-    if (!b.fits(largest))
-        b.finish();
-    return true;
+    if (!shows)
+        return b.finish(), true;
+    b.has_read(largest);
+    return b.stays(), true;
 }
 
 bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
@@ -184,8 +190,9 @@ bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
     std::uint64_t const all = bytes * static_cast<std::uint64_t>(b.size());
     std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
     auto* const to = static_cast<std::byte*>(receive);
-    if (b.fits(all)) {
-        b.post(send == in_place ? receive : send, all);
+    bool const shows = b.shows(all);
+    if (shows) {
+        b.show(send == in_place ? receive : send, all, all, all_ranks, send != in_place);
     } else if (send == in_place) {
         // What others are to read is overwritten here.
         std::byte* const kept = s.scratch(all);
@@ -201,9 +208,10 @@ bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
         b.meet(r);
         b.take(r, to + bytes * static_cast<std::uint64_t>(r), mine, bytes, all);
     }
-    if (!b.fits(all))
-        b.finish();
-    return true;
+    if (!shows)
+        return b.finish(), true;
+    b.has_read(all);
+    return b.stays(), true;
 }
 
 bool reduce(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
@@ -211,16 +219,16 @@ bool reduce(schedule& s, void const* send, void* receive, std::uint64_t count, c
     std::uint64_t const bytes = count * r.element;
     if (bytes == 0)
         return true;
-    lane_builder b(s);
+    lane_builder b(s, true);
     bool const is_root = b.rank() == root;
     void const* const own = send == in_place ? receive : send;
-    if (b.fits(bytes)) {
-        b.post(own, bytes, root);
-        if (is_root) {
-            b.meet_all();
-            b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
-        }
-        return true;
+    if (b.shows(bytes)) {
+        b.show(own, bytes, bytes, root, own != receive);
+        if (!is_root)
+            return b.stays(root), true;
+        b.meet_all();
+        b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
+        return b.has_read(bytes), true;
     }
     b.lend(own, bytes, is_root ? receive : nullptr, is_root ? bytes : 0);
     b.meet_all();
@@ -237,11 +245,13 @@ bool allreduce(schedule& s, void const* send, void* receive, std::uint64_t count
         return true;
     lane_builder b(s);
     void const* const own = send == in_place ? receive : send;
-    if (b.fits(bytes)) {
+    if (b.shows(bytes)) {
         if (looks_around(b.size(), crowded)) {
-            b.post(own, bytes);
+            b.show(own, bytes, bytes, all_ranks, own != receive);
             b.meet_all();
             b.fold(r, b.size() - 1, receive, 0, bytes, bytes);
+            b.has_read(bytes);
+            b.stays();
         } else if (b.rank() == 0) {
             b.post(own, bytes, 0);
             b.meet_all();
@@ -272,12 +282,13 @@ bool reduce_scatter(schedule& s, void const* send, void* receive, layout_of_bloc
     void const* const own = send == in_place ? receive : send;
     std::uint64_t const first = blocks.offset(b.rank()) * r.element;
     std::uint64_t const mine = blocks.size(b.rank()) * r.element;
-    if (b.fits(bytes)) {
-        b.post(own, bytes);
+    if (b.shows(bytes)) {
+        b.show(own, bytes, bytes, all_ranks, own != receive);
         b.meet_all();
         if (mine != 0)
             b.fold(r, b.size() - 1, receive, first, mine, bytes);
-        return true;
+        b.has_read(bytes);
+        return b.stays(), true;
     }
     b.lend(own, bytes, nullptr, 0);
     b.meet_all();
@@ -299,25 +310,30 @@ bool prefix(schedule& s, void const* send, void* receive, std::uint64_t count, c
     std::uint64_t const bytes = count * r.element;
     if (bytes == 0)
         return true;
-    lane_builder b(s);
-    bool const posts = b.fits(bytes);
-    if (!posts && b.size() > most_that_scan)
+    lane_builder b(s, true);
+    bool const shows = b.shows(bytes);
+    if (!shows && b.size() > most_that_scan)
         return false;
     void const* const own = send == in_place ? receive : send;
-    bool const is_read = inclusive || b.rank() + 1 != b.size();
-    if (posts)
-        b.post(own, bytes);
+    bool const is_read = b.rank() + 1 != b.size();  // by others
+    if (shows)
+        b.show(own, bytes, bytes, all_ranks, own != receive);
     else
-        b.lend(is_read ? own : nullptr, is_read ? bytes : 0, nullptr, 0);
+        b.lend(is_read || inclusive ? own : nullptr, is_read || inclusive ? bytes : 0, nullptr, 0);
     for (int i = 0; i < b.rank(); ++i)
         b.meet(i);
     int const last = inclusive ? b.rank() : b.rank() - 1;
     // In place, the result goes where others still read.
-    void* const sum = !posts && send == in_place && last >= 0 ? s.scratch(bytes) : receive;
+    void* const sum = !shows && send == in_place && last >= 0 ? s.scratch(bytes) : receive;
     if (last >= 0)
         b.fold(r, last, sum, 0, bytes, bytes);
-    if (!posts)
-        b.finish();
+    if (shows) {
+        b.has_read(bytes);
+        if (is_read)
+            b.stays();
+        return true;
+    }
+    b.finish();
     if (last >= 0)
         b.copy(receive, sum, bytes);
     return true;

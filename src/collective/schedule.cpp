@@ -76,7 +76,7 @@ void schedule::combine(combination const& r, void const* from, void* to, std::ui
 
 std::byte* schedule::scratch(std::uint64_t bytes)
 {
-    return scratch(bytes, lanes_ != nullptr && !lanes_->are_posted(bytes));
+    return scratch(bytes, lanes_ != nullptr && !lanes_->are_shown(bytes));
 }
 
 std::byte* schedule::scratch(std::uint64_t bytes, bool shared)

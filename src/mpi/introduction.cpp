@@ -2,6 +2,7 @@
 
 #include "base/settings.hpp"
 #include "collective/operations.hpp"
+#include "job/job.hpp"
 #include "mpi/collective_calls.hpp"
 #include "mpi/process.hpp"
 
@@ -15,6 +16,16 @@ namespace {
 
 constexpr unsigned first = 1;
 constexpr unsigned usual = 3;  ///< many programs make a communicator for one barrier
+
+/// Where every rank has a core, both wait for each other sooner than one copies more than this. Where cores are shared, a wait is a change
+/// of ranks, and whoever offers copies runs ahead.
+[[nodiscard]] collective::lanes::limits limits_here()
+{
+    auto const& job = job::membership::instance();
+    if (static_cast<std::uint32_t>(job.size()) > job.header().cores)
+        return {};
+    return {.posted = 1024};
+}
 
 } // namespace
 
@@ -34,7 +45,7 @@ void introduce(communicator& c, char const* call)
     // What only this rank finds keeps the others from it, too: a word of 0.
     std::unique_ptr<collective::lanes> lanes;
     if (std::ranges::all_of(peers, [&](matching::peer p) { return memory.is_shared_with(p); }))
-        lanes = std::make_unique<collective::lanes>(memory, t.rank(), peers);
+        lanes = std::make_unique<collective::lanes>(memory, t.rank(), peers, limits_here());
     std::vector<std::uint64_t> words(peers.size());
     words[static_cast<std::size_t>(t.rank())] = lanes == nullptr ? 0 : lanes->own_word();
     pooled_operation const o;

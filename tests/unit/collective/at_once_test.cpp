@@ -110,7 +110,7 @@ void among(threads_memory& memory, int size, bool crowded, std::function<void(me
     std::vector<std::unique_ptr<col::lanes>> all;
     std::vector<std::uint64_t> words;
     for (int i = 0; i < size; ++i) {
-        all.push_back(std::make_unique<col::lanes>(memory, i, peers));
+        all.push_back(std::make_unique<col::lanes>(memory, i, peers, col::lanes::limits{}));
         words.push_back(all.back()->own_word());
     }
     for (auto& l : all)

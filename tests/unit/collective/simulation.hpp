@@ -432,10 +432,11 @@ private:
     {
         std::vector<std::unique_ptr<col::lanes>> all;
         std::vector<std::uint64_t> words;
-        std::uint64_t const posted[] = {0, 40, 200, col::lanes::payload_bytes};
-        std::uint64_t const most = posted[net.draw(4)];
+        std::uint64_t const some[] = {0, 40, 200, col::lanes::payload_bytes};
+        std::uint64_t const posted = some[net.draw(4)];
+        col::lanes::limits const limits{posted, std::max(posted, some[net.draw(4)])};
         for (int i = 0; i < size(); ++i) {
-            all.push_back(std::make_unique<col::lanes>(shared, i, peers_, most));
+            all.push_back(std::make_unique<col::lanes>(shared, i, peers_, limits));
             words.push_back(all.back()->own_word());
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
