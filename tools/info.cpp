@@ -112,6 +112,10 @@ void processor(report& out)
     std::string helpers;
     bool const helped = onload::explain(onload::requested(), base::usable_cores(), helpers);
     out.either(helped, "on-loading", helped ? "on" : "off", helpers);
+    bool const in_order = base::setting_switch("TOWLINE_DETERMINISTIC", false);
+    out.either(in_order, "reductions", in_order ? "in one order" : "in any order",
+               in_order ? "by TOWLINE_DETERMINISTIC: the same bits whatever the size and the way"
+                        : "as messages; TOWLINE_DETERMINISTIC=on gives the same bits whatever the size and the way");
     topology(out);
     if (base::ticks_are_tsc())
         out.used("clock", fmt::format("time-stamp counter, {:.3f} GHz", base::ticks_per_ns()));

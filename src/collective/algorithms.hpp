@@ -120,6 +120,15 @@ void reduce_scatter_pairwise(schedule&, position, void const* send, void* receiv
 /// Recursive halving with the fold of allreduce_doubling [T]; commutative, blocks next to each other.
 void reduce_scatter_halving(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 
+// Those above that combine in the order of over_lanes.hpp, x0 op (x1 op (x2 ...)): reduce_scatter_direct, and these, which have each rank
+// combine its part by it. Any operation; in place as above.
+
+void reduce_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&, int root);
+void allreduce_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
+/// Everybody sends to all behind it.
+void scan_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
+void exscan_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);
+
 // Prefix reductions [S] by recursive doubling; the order is kept. `send` may be in place. exscan leaves `receive` of rank 0 alone.
 
 void scan_doubling(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);

@@ -35,25 +35,31 @@ constexpr std::array table{
     rule{routine::alltoall, algorithm::pairwise},
     rule{routine::alltoallv, algorithm::pairwise_windows},
 
+    rule{.what = routine::reduce, .use = algorithm::direct, .only_in_order = true},
     rule{routine::reduce, algorithm::binomial, 64 * KiB},
     rule{routine::reduce, algorithm::scatter_gather, any, 3, many, true, false, 1},
     rule{routine::reduce, algorithm::binomial},
 
+    rule{.what = routine::allreduce, .use = algorithm::direct, .only_in_order = true},
     rule{.what = routine::allreduce, .use = algorithm::binomial, .below_bytes = 8 * KiB, .only_crowded = true},
     rule{routine::allreduce, algorithm::doubling, 8 * KiB},
     rule{routine::allreduce, algorithm::rabenseifner, any, 3, many, true, false, 1},
     rule{routine::allreduce, algorithm::doubling},
 
+    rule{.what = routine::reduce_scatter, .use = algorithm::direct, .only_in_order = true},
     rule{routine::reduce_scatter, algorithm::halving, 64 * KiB, 3, many, true},
     rule{routine::reduce_scatter, algorithm::pairwise, any, 1, many, true},
     rule{routine::reduce_scatter, algorithm::direct},
+
+    rule{.what = routine::scan, .use = algorithm::direct, .only_in_order = true},
+    rule{routine::scan, algorithm::doubling},
 };
 
 bool fits(rule const& r, case_of_use const& c) noexcept
 {
     return r.what == c.what && c.bytes < r.below_bytes && c.ranks >= r.from_ranks && c.ranks < r.below_ranks &&
            (c.commutative || !r.only_commutative) && (!r.only_power_of_two || std::has_single_bit(static_cast<unsigned>(c.ranks))) &&
-           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded);
+           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded) && (c.in_order || !r.only_in_order);
 }
 
 } // namespace

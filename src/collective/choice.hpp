@@ -19,6 +19,7 @@ enum class routine : std::uint8_t {
     reduce,
     allreduce,
     reduce_scatter,
+    scan,
 };
 
 enum class algorithm : std::uint8_t {
@@ -51,6 +52,7 @@ struct rule {
     bool only_power_of_two = false;
     std::uint64_t from_elements_per_rank = 0;
     bool only_crowded = false;
+    bool only_in_order = false;
 };
 
 struct case_of_use {
@@ -59,7 +61,8 @@ struct case_of_use {
     int ranks = 1;
     bool commutative = true;
     std::uint64_t elements = std::numeric_limits<std::uint64_t>::max();
-    bool crowded = false;  ///< team::is_crowded
+    bool crowded = false;   ///< team::is_crowded
+    bool in_order = false;  ///< team::combines_in_order
 };
 
 [[nodiscard]] std::span<rule const> rules() noexcept;

@@ -45,7 +45,7 @@ void check_lists(sizes counts, sizes offsets, int ranks, char const* what)
 [[nodiscard]] algorithm for_reduction(routine what, std::uint64_t count, combination const& r, team const& t)
 {
     return choose({.what = what, .bytes = count * r.element, .ranks = t.size(), .commutative = r.commutative, .elements = count,
-                   .crowded = t.is_crowded()});
+                   .crowded = t.is_crowded(), .in_order = t.combines_in_order()});
 }
 
 } // namespace
@@ -195,9 +195,11 @@ void reduce(schedule& s, team const& t, void const* send, void* receive, std::ui
         return between::reduce(s, t, send, receive, count, r, root);
     if (s.lanes() != nullptr && over_lanes::reduce(s, send, receive, count, r, root))
         return;
-    if (for_reduction(routine::reduce, count, r, t) == algorithm::scatter_gather)
-        return algorithms::reduce_scatter_gather(s, t.here(), send, receive, count, r, root);
-    algorithms::reduce_binomial(s, t.here(), send, receive, count, r, root);
+    switch (for_reduction(routine::reduce, count, r, t)) {
+    case algorithm::direct: return algorithms::reduce_direct(s, t.here(), send, receive, count, r, root);
+    case algorithm::scatter_gather: return algorithms::reduce_scatter_gather(s, t.here(), send, receive, count, r, root);
+    default: return algorithms::reduce_binomial(s, t.here(), send, receive, count, r, root);
+    }
 }
 
 void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
@@ -207,6 +209,7 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
     if (s.lanes() != nullptr && over_lanes::allreduce(s, send, receive, count, r, t.is_crowded()))
         return;
     switch (for_reduction(routine::allreduce, count, r, t)) {
+    case algorithm::direct: return algorithms::allreduce_direct(s, t.here(), send, receive, count, r);
     case algorithm::binomial:  // the fewest messages
         algorithms::reduce_binomial(s, t.here(), send, receive, count, r, 0);
         return algorithms::bcast_binomial(s, t.here(), receive, count * r.element, 0);
@@ -258,6 +261,8 @@ void scan(schedule& s, team const& t, void const* send, void* receive, std::uint
     only_intra(t, "scan");
     if (s.lanes() != nullptr && over_lanes::scan(s, send, receive, count, r))
         return;
+    if (for_reduction(routine::scan, count, r, t) == algorithm::direct)
+        return algorithms::scan_direct(s, t.here(), send, receive, count, r);
     algorithms::scan_doubling(s, t.here(), send, receive, count, r);
 }
 
@@ -266,6 +271,8 @@ void exscan(schedule& s, team const& t, void const* send, void* receive, std::ui
     only_intra(t, "exscan");
     if (s.lanes() != nullptr && over_lanes::exscan(s, send, receive, count, r))
         return;
+    if (for_reduction(routine::scan, count, r, t) == algorithm::direct)
+        return algorithms::exscan_direct(s, t.here(), send, receive, count, r);
     algorithms::exscan_doubling(s, t.here(), send, receive, count, r);
 }
 

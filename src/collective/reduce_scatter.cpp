@@ -34,8 +34,8 @@ void reduce_scatter_direct(schedule& s, position here, void const* send, void* r
     }
     s.copy(operand(here.rank), all.at(own, here.rank), mine);
     s.wait();
-    for (int i = 1; i < here.size; ++i)
-        s.combine(r, operand(i - 1), operand(i), blocks.size(here.rank));
+    for (int i = here.size - 2; i >= 0; --i)
+        s.combine(r, operand(i), operand(here.size - 1), blocks.size(here.rank));
     s.copy(receive, operand(here.size - 1), mine);
 }
 

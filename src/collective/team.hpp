@@ -21,6 +21,7 @@ struct members {
     peer (*peer_of)(void const* context, int rank) = nullptr;
     void const* context = nullptr;
     int cores = 0;  ///< that all ranks of the job share, the same for every rank; 0: not known
+    bool in_order = false;  ///< reductions combine in one order in any case (team::combines_in_order)
 };
 
 /// One per communicator and process. The context must carry nothing else. All ranks start their operations in the same order, from one
@@ -44,6 +45,9 @@ public:
     /// So many ranks share so few cores that a message to a rank waits for those before it to have had their turn: an algorithm of few
     /// steps wins then, though one rank does most of the work. That rank's work counts for more where there are many cores.
     [[nodiscard]] bool is_crowded() const noexcept { return local_.cores > 0 && local_.cores <= 16 && local_.size >= 3 * local_.cores; }
+    /// Reductions combine as over_lanes.hpp says, x0 op (x1 op (x2 ...)), whatever their size and way, so that a result has the same bits.
+    /// Those of intercommunicators have one order of their own.
+    [[nodiscard]] bool combines_in_order() const noexcept { return local_.in_order; }
     /// 0 for an intracommunicator.
     [[nodiscard]] int remote_size() const noexcept { return is_inter_ ? remote_.size : 0; }
     [[nodiscard]] peer peer_of(side where, int rank) const

@@ -1,5 +1,6 @@
 #include "mpi/communicator.hpp"
 
+#include "base/settings.hpp"
 #include "mpi/process.hpp"
 
 #include <algorithm>
@@ -14,6 +15,12 @@ bool is_member(void* members, matching::peer who)
 }
 
 } // namespace
+
+bool reductions_keep_order()
+{
+    static bool const keep = base::setting_switch("TOWLINE_DETERMINISTIC", false);
+    return keep;
+}
 
 void communicator::enter(std::uint32_t number)
 {

@@ -107,6 +107,45 @@ static void short_lives(void)
     }
 }
 
+static unsigned long long mixed(unsigned long long hash, const void* data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; ++i)
+        hash = (hash ^ ((const unsigned char*)data)[i]) * 1099511628211ull;
+    return hash;
+}
+
+/* What reductions of numbers that do not add up exactly give: a line of every rank. */
+static void bits(void)
+{
+    enum { MOST = 40000 };
+    static double in[MOST], out[MOST];
+    unsigned long long hash = 14695981039346656037ull;
+    static const int counts[] = {1, 6, 7, 100, 700, 5000, MOST};
+    for (int turn = 0; turn < 4; ++turn)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
+            int const n = counts[c];
+            for (int i = 0; i < n; ++i) {
+                in[i] = 1.0 / (3 + i + 11 * rank + turn);
+                out[i] = 0;
+            }
+            MPI_Allreduce(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+            hash = mixed(hash, out, sizeof(double) * (size_t)n);
+            MPI_Reduce(in, out, n, MPI_DOUBLE, MPI_PROD, turn % size, MPI_COMM_WORLD);
+            hash = mixed(hash, out, sizeof(double) * (size_t)n);
+            MPI_Scan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+            hash = mixed(hash, out, sizeof(double) * (size_t)n);
+            MPI_Exscan(in, out, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+            hash = mixed(hash, out, sizeof(double) * (size_t)n);
+            MPI_Reduce_scatter_block(in, out, n / size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+            hash = mixed(hash, out, sizeof(double) * (size_t)n);
+            MPI_Request r;
+            MPI_Iallreduce(MPI_IN_PLACE, in, n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &r);
+            MPI_Wait(&r, MPI_STATUS_IGNORE);
+            hash = mixed(hash, in, sizeof(double) * (size_t)n);
+        }
+    printf("%d %llx\n", rank, hash);
+}
+
 /* Rank 1 ends itself: its peers hear of it, and the job ends. */
 static void death(void)
 {
@@ -121,7 +160,7 @@ int main(int argc, char** argv)
 {
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
         {"paths", paths}, {"late_receivers", late_receivers}, {"disagreement", disagreement}, {"many_at_once", many_at_once},
-        {"short_lives", short_lives}, {"death", death}};
+        {"short_lives", short_lives}, {"bits", bits}, {"death", death}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)
             continue;

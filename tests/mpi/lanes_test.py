@@ -41,6 +41,18 @@ class Lanes(JobTest):
                     code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": "first"})
                     self.assertEqual((code, out, err), (0, "", ""))
 
+    def test_the_same_bits_in_every_way(self) -> None:
+        for ranks in RANKS:
+            with self.subTest(ranks=ranks):
+                said = set()
+                for more in ({"TOWLINE_LANES": "off"}, {"TOWLINE_LANES": "on"}, {"TOWLINE_LANES": "first"}, {"TOWLINE_HEAP": "off"}):
+                    env = {**self.env, "TOWLINE_DETERMINISTIC": "1", **more}
+                    code, out, err, _ = self.run_job(ranks, PROGRAM, "bits", env=env)
+                    self.assertEqual((code, err), (0, ""))
+                    self.assertEqual(len(out.splitlines()), ranks)
+                    said.add(tuple(sorted(out.splitlines())))
+                self.assertEqual(len(said), 1, said)
+
     def test_a_death(self) -> None:
         for ranks in RANKS:
             with self.subTest(ranks=ranks):

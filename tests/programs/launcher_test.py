@@ -556,6 +556,10 @@ class Info(JobTest):
         facts = json.loads(done.stdout)
         self.assertEqual(facts["processor"]["cores allowed"]["value"], str(len(os.sched_getaffinity(0))))
         self.assertIn("used", facts["kernel"]["cross-memory attach"])
+        self.assertEqual(facts["processor"]["reductions"]["value"], "in any order")
+        done = subprocess.run([TOWLINE, "info", "--json"], capture_output=True, text=True, env={**self.env, "TOWLINE_DETERMINISTIC": "1"},
+                              timeout=30)
+        self.assertEqual(json.loads(done.stdout)["processor"]["reductions"]["value"], "in one order")
 
     def test_version(self):
         done = subprocess.run([TOWLINE, "--version"], capture_output=True, text=True, env=self.env, timeout=30)

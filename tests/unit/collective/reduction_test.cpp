@@ -306,3 +306,55 @@ TEST(allreduce, gives_all_ranks_the_same_bits_even_if_the_operation_is_sloppy)
         }
     }
 }
+
+TEST(in_order, every_reduction_gives_the_same_bits_in_every_way)
+{
+    combine_in_order = true;
+    SCOPED_TRACE("seed " + std::to_string(base_seed()));
+    for (int p = 2; p <= most_ranks; ++p) {
+        for (std::uint64_t const count : {1, 2, 5, 40, 1100, 9000}) {
+            auto const n = static_cast<std::size_t>(p);
+            col::combination const r{&add_doubles, nullptr, 8, true};
+            std::vector<std::vector<double>> in(n);
+            for (std::size_t i = 0; i < n; ++i) {
+                for (std::uint64_t j = 0; j < count; ++j)
+                    in[i].push_back(1.0 / static_cast<double>(3 + i * 7 + j));
+            }
+            // Of the ranks from 0 to each.
+            std::vector<std::vector<double>> expected = in;
+            for (std::size_t i = 1; i < n; ++i)
+                for (std::size_t k = i; k-- != 0;)
+                    add_doubles(in[k].data(), expected[i].data(), count, nullptr);
+            world w(p);
+            int const root = static_cast<int>(count) % p;
+            auto const check = [&](char const* what, auto&& build, auto&& expect) {
+                std::vector<std::vector<double>> out(n, std::vector<double>(count, -1));
+                w.run([&](col::schedule& s, col::team& t, int i) { build(s, t, static_cast<std::size_t>(i), out[static_cast<std::size_t>(i)].data()); });
+                for (std::size_t i = 0; i < n; ++i)
+                    ASSERT_TRUE(expect(i, out[i])) << what << ", " << p << " ranks, " << count << " elements, rank " << i;
+            };
+            auto const same = [&](std::vector<double> const& a, std::vector<double> const& b) {
+                return std::memcmp(a.data(), b.data(), count * 8) == 0;
+            };
+            check("allreduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::allreduce(s, t, in[i].data(), o, count, r); },
+                  [&](std::size_t, auto const& o) { return same(o, expected[n - 1]); });
+            check("allreduce in place", [&](auto& s, auto& t, std::size_t i, double* o) {
+                std::copy(in[i].begin(), in[i].end(), o);
+                col::allreduce(s, t, col::in_place, o, count, r);
+            }, [&](std::size_t, auto const& o) { return same(o, expected[n - 1]); });
+            check("reduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce(s, t, in[i].data(), o, count, r, root); },
+                  [&](std::size_t i, auto const& o) { return static_cast<int>(i) != root || same(o, expected[n - 1]); });
+            check("scan", [&](auto& s, auto& t, std::size_t i, double* o) { col::scan(s, t, in[i].data(), o, count, r); },
+                  [&](std::size_t i, auto const& o) { return same(o, expected[i]); });
+            check("exscan", [&](auto& s, auto& t, std::size_t i, double* o) {
+                std::copy(in[i].begin(), in[i].end(), o);
+                col::exscan(s, t, col::in_place, o, count, r);
+            }, [&](std::size_t i, auto const& o) { return same(o, i == 0 ? in[0] : expected[i - 1]); });
+            std::vector<std::uint64_t> counts(n, 0);
+            counts[n - 1] = count;  // all to the last
+            check("reduce_scatter", [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce_scatter(s, t, in[i].data(), o, counts, r); },
+                  [&](std::size_t i, auto const& o) { return i + 1 != n || same(o, expected[n - 1]); });
+        }
+    }
+    combine_in_order = false;
+}

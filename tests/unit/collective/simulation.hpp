@@ -314,6 +314,9 @@ inline bool with_lanes()
     return std::getenv("TOWLINE_TEST_LANES") != nullptr;
 }
 
+/// What teams are told.
+inline bool combine_in_order = false;
+
 /// A seed to print when a test fails; TOWLINE_TEST_SEED repeats one.
 inline std::uint64_t base_seed()
 {
@@ -333,8 +336,8 @@ public:
         std::iota(peers_.begin(), peers_.end(), peer{0});
         std::mt19937_64 shuffle(seed);
         std::shuffle(peers_.begin(), peers_.end(), shuffle);
-        col::members const first{size, &peer_of, peers_.data()};
-        col::members const second{remote, &peer_of, peers_.data() + size};
+        col::members const first{size, &peer_of, peers_.data(), 0, combine_in_order};
+        col::members const second{remote, &peer_of, peers_.data() + size, 0, combine_in_order};
         for (int i = 0; i < size + remote; ++i) {
             if (remote == 0)
                 teams.emplace_back(7, i, first);
