@@ -56,7 +56,7 @@ public:
         });
     }
 
-    /// `combine(in, inout)` does one step of the reduction of all `bytes`. `receive` may be `own`; elsewhere than at the root it is nothing.
+    /// `combine(in, inout)` does one step of the reduction, of all `bytes`. `receive` may be `own`, and is looked at by the root only.
     template <class Combine>
     [[nodiscard]] state reduce(void const* own, void* receive, std::uint64_t bytes, Combine&& combine, int root)
     {

@@ -59,7 +59,8 @@ bool fits(rule const& r, case_of_use const& c) noexcept
 {
     return r.what == c.what && c.bytes < r.below_bytes && c.ranks >= r.from_ranks && c.ranks < r.below_ranks &&
            (c.commutative || !r.only_commutative) && (!r.only_power_of_two || std::has_single_bit(static_cast<unsigned>(c.ranks))) &&
-           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded) && (c.in_order || !r.only_in_order);
+           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded) &&
+           (c.in_order || !r.only_in_order);
 }
 
 } // namespace

@@ -16,7 +16,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return l_.rank(); }
     [[nodiscard]] int size() const noexcept { return l_.size(); }
 
-    // What is to be read, where the ranks offer at most `most` bytes each: `show`, then those who read say `has_read`, and who showed `stays`.
+    // What is to be read, where the ranks offer at most `most` bytes each: `show`, then those who read say `has_read`, and who showed it
+    // `stays`.
 
     /// So many bytes can be shown.
     [[nodiscard]] bool shows(std::uint64_t most) const noexcept { return l_.are_shown(most); }

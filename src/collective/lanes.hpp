@@ -47,7 +47,7 @@ public:
         [[nodiscard]] std::uint64_t bytes() const noexcept { return size >> 3; }
         [[nodiscard]] bool offers(offer o, std::uint64_t bytes) const noexcept { return size == word(o, bytes); }
         void set(offer o, std::uint64_t bytes) noexcept { size = word(o, bytes); }
-        [[nodiscard]] static std::uint64_t word(offer o, std::uint64_t bytes) noexcept { return bytes << 3 | static_cast<std::uint64_t>(o); }
+        [[nodiscard]] static std::uint64_t word(offer o, std::uint64_t n) noexcept { return n << 3 | static_cast<std::uint64_t>(o); }
         [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
     static_assert(sizeof(slot) == 64);

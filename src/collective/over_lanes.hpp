@@ -4,8 +4,8 @@
 //
 // Small ones are offered in the rank's slot, by copy; whoever wants them reads them there, and nobody waits for its readers. Those between
 // are shown: read where they are, if others reach them there and do not write there, else offered by copy. Big ones are read and written
-// where they are ("lent"): the bytes move once, by whichever rank has nothing else to do, and everybody stays until nobody needs its buffers
-// any more.
+// where they are ("lent"): the bytes move once, by whichever rank has nothing else to do, and everybody stays until nobody needs its
+// buffers any more.
 //
 // Reductions combine in the order of ranks whatever the size: ((x0 op (x1 op (x2 ...))), the same on every rank, so that results are the
 // same from run to run.

@@ -329,7 +329,10 @@ TEST(in_order, every_reduction_gives_the_same_bits_in_every_way)
             int const root = static_cast<int>(count) % p;
             auto const check = [&](char const* what, auto&& build, auto&& expect) {
                 std::vector<std::vector<double>> out(n, std::vector<double>(count, -1));
-                w.run([&](col::schedule& s, col::team& t, int i) { build(s, t, static_cast<std::size_t>(i), out[static_cast<std::size_t>(i)].data()); });
+                w.run([&](col::schedule& s, col::team& t, int i) {
+                    auto const at = static_cast<std::size_t>(i);
+                    build(s, t, at, out[at].data());
+                });
                 for (std::size_t i = 0; i < n; ++i)
                     ASSERT_TRUE(expect(i, out[i])) << what << ", " << p << " ranks, " << count << " elements, rank " << i;
             };
@@ -352,7 +355,8 @@ TEST(in_order, every_reduction_gives_the_same_bits_in_every_way)
             }, [&](std::size_t i, auto const& o) { return same(o, i == 0 ? in[0] : expected[i - 1]); });
             std::vector<std::uint64_t> counts(n, 0);
             counts[n - 1] = count;  // all to the last
-            check("reduce_scatter", [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce_scatter(s, t, in[i].data(), o, counts, r); },
+            check("reduce_scatter",
+                  [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce_scatter(s, t, in[i].data(), o, counts, r); },
                   [&](std::size_t i, auto const& o) { return i + 1 != n || same(o, expected[n - 1]); });
         }
     }
