@@ -56,7 +56,7 @@ def main() -> int:
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
     p.add_argument("--only", default="",
                    help="regular expressions with commas between: only cases whose 'name size mode cache' one of them matches, or 'start', "
-                        "'crowd', 'gentle'")
+                        "'crowd', 'gentle', 'overlap'")
     p.add_argument("--sizes", type=sizes, default=frozenset(), help="only these sizes, with commas between: 8,64K,1M")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (6 of 4 rounds, with --quick 3 of 2)")

@@ -23,6 +23,8 @@ BEGIN_SECONDS = 1.5  # of a pair: start, first touch of its buffers, end
 START_SECONDS = {2: 0.6, 32: 1.7}
 CROWD_SECONDS = 4.0
 GENTLE_SECONDS = 6.0
+OVERLAP_SECONDS = 1.0
+OVERLAP_BYTES = 4 << 20
 SLOW = 0.1  # seconds: a figure whose turn takes longer gets one in a sweep
 
 
@@ -50,6 +52,10 @@ class Plan:
     def wants(self, title: str) -> bool:
         return any(re.search(only, title) for only in self.only.split(","))
 
+    def overlaps(self) -> bool:
+        """A quick look at everything has no time for it."""
+        return self.wants("overlap") and (self.part() or not self.quick)
+
     def part(self) -> bool:
         """Whether less than everything is measured."""
         return bool(self.only or self.sizes)
@@ -69,6 +75,7 @@ class Plan:
         if self.wants("start"):
             spent += starting * sum(START_SECONDS[ranks] * times for ranks, times in self.starts)
         spent += starting * CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
+        spent += 2 * (starting + 1) * OVERLAP_SECONDS * self.starts[0][1] if self.overlaps() else 0
         return spent + (starting * GENTLE_SECONDS * self.crowds[1] if self.wants("gentle") else 0)
 
     def of_case(self, case: Case, stage: Stage) -> float:
@@ -139,6 +146,8 @@ class House:
             self._crowds()
         if self.plan.wants("gentle"):
             self._gentle()
+        if self.plan.overlaps():
+            self._overlaps()
         self._write("subjects", self.about)
 
     def _write(self, group: str, records: list[Record]) -> None:
@@ -280,6 +289,28 @@ class House:
         made = [record("memory", ranks, name, "MiB", rounds) for name, rounds in memory.items()]
         made += [record("crowd_barrier", ranks, name, "us", rounds) for name, rounds in barrier.items()]
         self._write("crowd", made)
+
+    def _overlaps(self) -> None:
+        """How much of a transfer is hidden behind the computation of one side; Towline also with its helper threads."""
+        self.progress.now("overlap of transfers and computation")
+        found: dict[tuple[str, str, str], list[list[float]]] = {}
+        ways = [(s, "") for s in self.subjects if s.starts]
+        ways += [(dataclasses.replace(s, environment=(*s.environment, ("TOWLINE_ONLOAD", "on"))), "onload") for s, _ in ways
+                 if s.name == "towline"]
+        for _ in range(self.plan.starts[0][1]):
+            for (s, variant), side in itertools.product(ways, ("receiver", "sender")):
+                ran = self._run(s, 2, "overlap", side, str(OVERLAP_BYTES), "20" if self.plan.quick else "100")
+                self.progress.step(OVERLAP_SECONDS)
+                if ran is None:
+                    continue
+                lines = [line.split() for line in ran[1].splitlines()]
+                shares = [float(words[7]) for words in lines if len(words) == 8 and words[:2] == ["overlap", side] and words[3] == "2"]
+                if len(shares) != 1:
+                    self.failures.append(f"{s.name}: what overlap printed is not understood")
+                    continue
+                found.setdefault((s.name, variant, side), []).append(shares)
+        self._write("overlap", [record("overlap", OVERLAP_BYTES, name, "%", rounds, mode=side, variant=variant)
+                                for (name, variant, side), rounds in found.items()])
 
     def _gentle(self) -> None:
         """The same stencil on 2 ranks and on many, and a rank that waits a second."""

@@ -1,4 +1,5 @@
-// How much of a transfer is hidden behind computation: two ranks, MPI_Isend and MPI_Irecv of one message, then a computation, then MPI_Wait.
+// How much of a transfer is hidden behind computation: two ranks, MPI_Isend and MPI_Irecv of one message, then a computation, then
+// MPI_Wait.
 //
 //     overlap SIDE BYTES ROUNDS      SIDE: receiver, sender: that rank computes, the other only waits; both
 //
@@ -7,6 +8,7 @@
 // the end of its wait; with `both`, rank 0's until both ranks have ended. The computation stays in registers: it takes no memory bandwidth
 // from the transfer. Prints a line for each length:
 //     overlap SIDE BYTES LENGTH TRANSFER_US COMPUTE_US TOGETHER_US PERCENT      PERCENT = 100 (1 - (together - compute) / transfer)
+#define _DEFAULT_SOURCE  // the clock and usleep
 #include <mpi.h>
 
 #include <math.h>

@@ -70,7 +70,7 @@ def build(places: Places, flags: list[str]) -> list[str]:
 
     failed = []
     for kind, wrapper in wrappers(places).items():
-        for name in ("bench", "hello"):
+        for name in ("bench", "hello", "overlap"):
             if wrapper.exists():
                 failed.append(compiled([str(wrapper), *FLAGS, *flags, str(HERE / f"{name}.c")], program(places, kind, name)))
     failed.append(compiled(["cc", "-O2", "-shared", "-fPIC", str(HERE / "noyield.c")], places.programs / "noyield.so"))

@@ -214,11 +214,22 @@ def gentleness(results: Results) -> Iterator[Row]:
         yield Row("processor used by waiting a second", waiting, results.best_peer(case="waiting"), None, "< 2 %", waiting["median"] < 2)
 
 
+def overlaps(results: Results) -> Iterator[Row]:
+    for own in results.find(case="overlap", subject="towline"):
+        peers = results.peers(case="overlap", mode=own["mode"])
+        row = Row(f"hidden of {size_name(own['size'])}, the {own['mode']} computes", own, peers[-1] if peers else None)
+        if own["variant"]:
+            row.title += f", {own['variant']}"
+            row.asked, row.reached = ">= 90 % with a spare core", own["median"] >= 90
+        yield row
+
+
 SECTIONS = (("Messages", messages), ("Streams", streams), ("Posted receives (peer: without them)", queues),
             ("Threads (peer: MPI_THREAD_SINGLE)", threads), ("Collectives of 2 ranks", collectives),
             (f"Collectives of {CROWD} ranks on 2 processors", more_ranks), ("Both ranks on one processor", hops),
             ("Allocator (limit: glibc)", allocators), ("Datatypes", datatypes),
-            ("Start-up", starts), ("Many ranks", crowds), ("Gentleness (peer of a stencil: 2 ranks)", gentleness))
+            ("Start-up", starts), ("Many ranks", crowds), ("Gentleness (peer of a stencil: 2 ranks)", gentleness),
+            ("Overlap (more is better)", overlaps))
 
 
 def columns(lines: list[list[str]]) -> list[int]:

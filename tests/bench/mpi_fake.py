@@ -55,6 +55,10 @@ def main() -> None:
             os.waitpid(child, 0)
     elif "--stencil" in sys.argv:
         print("stencil sum 1.5", *[ns * 10 + ranks] * 4)
+    elif sys.argv[-3:-2] in (["receiver"], ["sender"]):
+        for length in (1, 2):
+            share = 95 if os.environ.get("TOWLINE_ONLOAD") else ns / length
+            print(f"overlap {sys.argv[-3]} {sys.argv[-2]} {length} 400.0 {400 * length}.0 {400 * length + 20}.0 {share}")
     elif "--wait" in sys.argv:
         print("waiting 0.5")
     elif "--crowd" in sys.argv:

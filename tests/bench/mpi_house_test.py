@@ -81,7 +81,7 @@ class Houses(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.places = Places(pathlib.Path(self.folder.name), pathlib.Path(self.folder.name), pathlib.Path(self.folder.name))
         self.out = pathlib.Path(self.folder.name) / "out"
-        for path in (self.places.programs / "limits", program(self.places, "abi", "bench"), program(self.places, "abi", "hello")):
+        for path in (self.places.programs / "limits", *(program(self.places, "abi", name) for name in ("bench", "hello", "overlap"))):
             path.write_text(f"#!{sys.executable}\n" + FAKE.read_text())
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
@@ -130,6 +130,14 @@ class Houses(unittest.TestCase):
         self.assertEqual(len(results.find(case="start", subject="towline")), 2)
         self.assertEqual(results.one(case="memory", subject="ompi5")["median"], 2)
         self.assertEqual(results.one(case="crowd_barrier", subject="towline")["median"], 0.5)
+
+    def test_overlap(self):
+        failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^overlap$")
+        self.assertEqual(failures, [])
+        self.assertEqual([r["median"] for r in results.find(case="overlap", mode="sender")], [25, 40, 95])
+        self.assertEqual([(r.title, r.peer["median"], r.reached) for r in report.overlaps(results) if r.own["mode"] == "receiver"],
+                         [("hidden of 4 MiB, the receiver computes", 40, None),
+                          ("hidden of 4 MiB, the receiver computes, onload", 40, True)])
 
     def test_who_misbehaves_is_named_and_the_rest_is_measured(self):
         absent = Subject("ompi5", "openmpi", self.places.programs / "limits")
