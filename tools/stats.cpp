@@ -122,15 +122,17 @@ std::string stats_table(job::control_view const& view, double seconds)
             text += "  " + std::string(line.size() - 2, '-') + "\n";
     }
     if (at(counter::bytes_cma) + at(counter::bytes_xpmem) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
-        text += fmt::format("  copied: {} read from the sender's arena ({} of it by the sender), {} by cross-memory attach, {} through a staging block\n",
-                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cooperated)), human_bytes(at(counter::bytes_cma)),
-                            human_bytes(at(counter::bytes_staged)));
+        text += fmt::format("  copied: {} read from the sender's arena ({} of it by the sender), {} by cross-memory attach, {} through a "
+                            "staging block\n",
+                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cooperated)),
+                            human_bytes(at(counter::bytes_cma)), human_bytes(at(counter::bytes_staged)));
     if (at(counter::bytes_xpmem) != 0)
         text += fmt::format("  copied: {} from memory attached by XPMEM\n", human_bytes(at(counter::bytes_xpmem)));
     if (at(counter::bytes_onloaded) != 0)
         text += fmt::format("  copied by helper threads: {}\n", human_bytes(at(counter::bytes_onloaded)));
     if (at(counter::lane_operations) != 0)
-        text += fmt::format("  collective operations in shared memory: {} by the ranks together, {} offered by copy, {} read and written in place\n",
+        text += fmt::format("  collective operations in shared memory: {} by the ranks together, {} offered by copy, {} read and written "
+                            "in place\n",
                             human_count(at(counter::lane_operations)), human_bytes(at(counter::bytes_lanes_posted)),
                             human_bytes(at(counter::bytes_lanes_moved)));
     if (at(counter::bytes_pushed) != 0)

@@ -98,7 +98,8 @@ placement place(request r, surroundings const& s)
         p.cores = s.allowed;
     } else {
         p.cores = {spare[s.rank % spare.size()]};
-        p.why = fmt::format("{}: {} spare; core {} is this rank's{}", there, count, p.cores.front(), p.own_core ? "" : ", shared with others");
+        p.why = fmt::format("{}: {} spare; core {} is this rank's{}", there, count, p.cores.front(),
+                            p.own_core ? "" : ", shared with others");
     }
     return p;
 }
@@ -124,7 +125,8 @@ bool explain(request r, unsigned cores, std::string& text)
                            cores == 1 ? "one core" : fmt::format("{} cores", cores));
         return false;
     }
-    text = fmt::format("in jobs of 2 to {} ranks helper threads on spare cores copy big blocks and make progress; TOWLINE_ONLOAD=off turns them off",
+    text = fmt::format("in jobs of 2 to {} ranks helper threads on spare cores copy big blocks and make progress; TOWLINE_ONLOAD=off "
+                       "turns them off",
                        cores - 1);
     return true;
 }
