@@ -154,8 +154,9 @@ private:
     [[nodiscard]] std::byte const* offered_by(int rank, std::uint64_t bytes)
     {
         lanes::slot& s = lanes_.of(rank, number_);
-        if (!s.offers(lanes::offer::in_line, bytes)) [[unlikely]]
-            throw lane_run::failure_of(s);
+        auto const there = s.offers();
+        if (there != lanes::slot::terms{lanes::offer::in_line, bytes}) [[unlikely]]
+            throw lane_run::failure_of(there);
         return s.line();
     }
 

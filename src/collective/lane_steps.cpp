@@ -53,12 +53,12 @@ int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
 }
 
 /// A failed rank says why, and who needs it fails for the same reason.
-lane_run::state lane_run::failure_of(lanes::slot const& s) noexcept
+lane_run::state lane_run::failure_of(lanes::slot::terms const& t) noexcept
 {
-    if (s.what() != lanes::offer::failed)
+    if (t.what != lanes::offer::failed)
         return state::failed_mismatch;
     for (state const why : {state::failed_mismatch, state::failed_dead})
-        if (s.bytes() == static_cast<std::uint64_t>(why))
+        if (t.bytes == static_cast<std::uint64_t>(why))
             return why;
     return state::failed_lost;
 }
@@ -105,11 +105,12 @@ bool lane_run::meet(lane_step const& s)
 std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     lanes::slot& s = lanes_->of(rank, number_);
-    if (s.what() == lanes::offer::failed)
-        throw failure_of(s);
-    if (s.bytes() != expected || offset > expected || size > expected - offset)
+    auto const there = s.offers();
+    if (there.what == lanes::offer::failed)
+        throw failure_of(there);
+    if (there.bytes != expected || offset > expected || size > expected - offset)
         throw state::failed_mismatch;
-    switch (s.what()) {
+    switch (there.what) {
     case lanes::offer::in_line: return s.line() + offset;
     case lanes::offer::behind: return lanes_->payload_of(rank, number_) + offset;
     case lanes::offer::lent:
@@ -123,9 +124,10 @@ std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t 
 std::byte* lane_run::target(int rank, std::uint64_t offset, std::uint64_t size)
 {
     lanes::slot const& s = lanes_->of(rank, number_);
-    if (s.what() == lanes::offer::failed)
-        throw failure_of(s);
-    if (s.what() != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
+    auto const there = s.offers();
+    if (there.what == lanes::offer::failed)
+        throw failure_of(there);
+    if (there.what != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
         throw state::failed_mismatch;
     if (rank != lanes_->rank())
         lanes_->count_moved(size);
@@ -154,7 +156,7 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     // Combined where a result is to be, unless that rank's contribution is there.
     int const home = s.rank == all_ranks ? lanes_->rank() : s.rank;
     lanes::slot const& there = lanes_->of(home, number_);
-    bool const is_free = there.what() == lanes::offer::lent && there.send != there.receive;
+    bool const is_free = there.offers().what == lanes::offer::lent && there.send != there.receive;
     for (std::uint64_t done = 0; done < s.size; done += step) {
         std::uint64_t const offset = s.offset + done;
         std::uint64_t const size = std::min(step, s.size - done);

@@ -67,7 +67,7 @@ public:
     /// By one thread at a time.
     [[nodiscard]] state advance(std::vector<lane_step> const& steps, combination const& r) noexcept;
     /// Why whoever needs something of this slot fails, which does not offer it.
-    [[nodiscard]] static state failure_of(lanes::slot const&) noexcept;
+    [[nodiscard]] static state failure_of(lanes::slot::terms const&) noexcept;
     /// Of one that does not wait any more.
     [[nodiscard]] static ending ending_of(state s) noexcept
     {

@@ -37,17 +37,27 @@ public:
 
     struct alignas(64) slot {
         std::atomic<std::uint64_t> stage;
-        std::uint64_t size;   ///< of what is offered << 3 | offer
+        /// Of what is offered << 3 | offer. A rank that fails writes it again while others read: what it had offered stays where it is.
+        std::atomic<std::uint64_t> size;
         std::uint64_t send;   ///< in_line: the bytes begin here. lent: where the send buffer is
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::uint64_t rest[3];
 
-        [[nodiscard]] offer what() const noexcept { return static_cast<offer>(size & 7); }
-        [[nodiscard]] std::uint64_t bytes() const noexcept { return size >> 3; }
-        [[nodiscard]] bool offers(offer o, std::uint64_t bytes) const noexcept { return size == word(o, bytes); }
-        void set(offer o, std::uint64_t bytes) noexcept { size = word(o, bytes); }
-        [[nodiscard]] static std::uint64_t word(offer o, std::uint64_t n) noexcept { return n << 3 | static_cast<std::uint64_t>(o); }
+        struct terms {
+            offer what;
+            std::uint64_t bytes;
+            friend bool operator==(terms const&, terms const&) = default;
+        };
+        [[nodiscard]] terms offers() const noexcept
+        {
+            std::uint64_t const w = size.load(std::memory_order_relaxed);
+            return {static_cast<offer>(w & 7), w >> 3};
+        }
+        void set(offer o, std::uint64_t bytes) noexcept
+        {
+            size.store(bytes << 3 | static_cast<std::uint64_t>(o), std::memory_order_relaxed);
+        }
         [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
     static_assert(sizeof(slot) == 64);
