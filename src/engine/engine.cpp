@@ -171,18 +171,33 @@ void engine::count(job::counter which, std::uint64_t amount) noexcept
     impl_->counts.add(which, amount);
 }
 
+namespace {
+
+/// Nobody polls meanwhile.
+class polling_pause {
+public:
+    explicit polling_pause(engine::impl& m) : m_(m)
+    {
+        while (!m_.acquire_token())
+            std::this_thread::yield();
+    }
+    ~polling_pause() { m_.release_token(); }
+    polling_pause(polling_pause const&) = delete;
+    polling_pause& operator=(polling_pause const&) = delete;
+
+private:
+    engine::impl& m_;
+};
+
+} // namespace
+
 handler_id engine::add_handler(handler function, void* context)
 {
     impl_->require_open();
     if (running_handlers != nullptr)
         throw usage_error("engine: handlers are added before the first message, not by a handler");
     // Transports' tables may not change under a poll, and the background thread may be in one.
-    while (!impl_->acquire_token())
-        std::this_thread::yield();
-    struct releaser {
-        impl& m;
-        ~releaser() { m.release_token(); }
-    } const release{*impl_};
+    polling_pause const pause(*impl_);
     auto& table = impl_->handlers;
     if (table.size() >= 65535)
         throw limit_error("engine: more than 65535 handlers");
@@ -223,6 +238,7 @@ bool engine::in_handler() const noexcept
 
 void engine::on_death(void (*function)(void* context, peer), void* context)
 {
+    polling_pause const pause(*impl_);  // the background thread may find a death already
     impl_->death_function = function;
     impl_->death_context = context;
 }
