@@ -26,7 +26,7 @@ struct statistics {
     std::uint64_t bytes_cooperated = 0;  ///< of mapped: copied by the sender, while the receiver copied the rest
     std::uint64_t bytes_xpmem = 0;    ///< of copied once: read from an attachment of the sender's memory (XPMEM)
     std::uint64_t bytes_onloaded = 0; ///< of copied_once and copied_twice: by a helper thread (TOWLINE_ONLOAD)
-    std::uint64_t bytes_pushed = 0;      ///< of copied twice: through lines that sender and receiver share, at the same time
+    std::uint64_t bytes_pushed = 0;   ///< of copied twice: through lines that sender and receiver share, at the same time
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

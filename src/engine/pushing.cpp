@@ -110,7 +110,7 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
                 windows[index].abandoned = true;
                 windows[index].from = s.source;
             }
-            window->word.exchange(push_window::make(number, push_window::closed), std::memory_order_seq_cst);
+            window->close(number);
             if (window->filled.load(std::memory_order_seq_cst) != count)
                 return std::uint64_t{next} * push_window::piece_bytes;
             // It was done in the meantime, and perhaps has seen nothing of this: then it says nothing either.

@@ -1,6 +1,6 @@
 #pragma once
 // Lent memory outside the arenas that its sender pushes through a few lines that both map, while the receiver copies out of them: two
-// copies, but at the same time, through lines that stay in the first cache. By hand, 16 KiB take 1.4 us so and 3.2 us by process_vm_readv.
+// copies, but at the same time, through lines that stay in the first cache, and no system call.
 //
 // The receiver, in a fetch, opens a window of its arena and calls the sender (wire::push). A sender that does not come soon is not needed:
 // the receiver closes the window and reads the bytes itself. `word` is the number of the window's use (upper 32 bits) and its state; a
@@ -53,7 +53,8 @@ struct alignas(64) push_window {
         std::uint64_t expected = make(number, open);
         return word.compare_exchange_strong(expected, make(number, closed), std::memory_order_acq_rel);
     }
-    void close(std::uint32_t number) noexcept { word.store(make(number, closed), std::memory_order_release); }
+    /// On a sender at work. What it has filled before it sees this is seen by whoever looks afterwards.
+    void close(std::uint32_t number) noexcept { word.exchange(make(number, closed), std::memory_order_seq_cst); }
 
     // The sender.
     [[nodiscard]] bool enter(std::uint32_t number) noexcept

@@ -52,8 +52,8 @@ struct sizes {
 
 // Pushing.
 
-/// A receiver waits so long for a sender that it has called; one that is in the library comes within 300 ns, a hundred times later under a
-/// sanitizer.
+/// A receiver waits so long for a sender that it has called: a few times what one in the library needs, which a sanitizer makes a hundred
+/// times more.
 #ifdef TOWLINE_SANITIZED
 inline constexpr std::chrono::nanoseconds push_entry{200'000};
 #else
