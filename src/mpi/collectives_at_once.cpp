@@ -36,6 +36,8 @@ template <class Operation>
 void run(communicator& c, char const* call, Operation&& operation)
 {
     collective::lanes& l = *c.team().lanes();
+    // Other ranks may do the operation by steps, and theirs has a number.
+    (void)c.team().next_sequence();
     auto const wait = [&](auto&& is_met, int rank) { wait_over_lanes(c, call, is_met, [rank] { return rank; }); };
     collective::at_once o(l, c.team().is_crowded(), wait);
     auto const ending = operation(o);

@@ -92,6 +92,37 @@ static void many_at_once(void)
         }
 }
 
+/* One rank describes the same data in another way, and so does the operation in another: what follows by messages finds its own all the
+   same. */
+static void several_ways(void)
+{
+    MPI_Datatype pair;
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    int* const counts = malloc(4 * sizeof(int) * (size_t)size);
+    int *const places = counts + size, *const in = places + size, *const out = in + size;
+    for (int turn = 0; turn < 2 * size; ++turn) {
+        int data[2] = {turn, turn + 1};
+        if (rank != 0)
+            data[0] = data[1] = -1;
+        if (rank == turn % size)
+            MPI_Bcast(data, 1, pair, 0, MPI_COMM_WORLD);
+        else
+            MPI_Bcast(data, 2, MPI_INT, 0, MPI_COMM_WORLD);
+        CHECK(data[0] == turn && data[1] == turn + 1);
+        for (int i = 0; i < size; ++i) {
+            counts[i] = 1;
+            places[i] = i;
+            out[i] = 100 * turn + 10 * rank + i;
+        }
+        MPI_Alltoallv(out, counts, places, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
+        for (int i = 0; i < size; ++i)
+            CHECK(in[i] == 100 * turn + 10 * i + rank);
+    }
+    free(counts);
+    MPI_Type_free(&pair);
+}
+
 /* Communicators come and go while others still look at their lanes. */
 static void short_lives(void)
 {
@@ -160,7 +191,7 @@ int main(int argc, char** argv)
 {
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
         {"paths", paths}, {"late_receivers", late_receivers}, {"disagreement", disagreement}, {"many_at_once", many_at_once},
-        {"short_lives", short_lives}, {"bits", bits}, {"death", death}};
+        {"several_ways", several_ways}, {"short_lives", short_lives}, {"bits", bits}, {"death", death}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)
             continue;

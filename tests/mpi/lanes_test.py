@@ -35,7 +35,7 @@ class Lanes(JobTest):
         self.assertEqual([total[n] for n in ("lane_operations", "bytes_lanes_posted", "bytes_lanes_moved")], [0, 0, 0])
 
     def test_scenarios(self) -> None:
-        for scenario in ("late_receivers", "disagreement", "many_at_once", "short_lives"):
+        for scenario in ("late_receivers", "disagreement", "many_at_once", "several_ways", "short_lives"):
             for ranks in RANKS:
                 with self.subTest(scenario=scenario, ranks=ranks):
                     code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": "first"})
