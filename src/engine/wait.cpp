@@ -86,8 +86,10 @@ int engine::impl::poll(int budget, poller who)
         foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (n != 0) {
         idle_polls = 0;
-        if ((++busy_polls & 63) == 0)
+        if ((++busy_polls & 63) == 0) {
             counts.publish();
+            look_for_deaths();  // others may never fall silent
+        }
         // A handler may have made the condition of another thread's wait true.
         wake();
         return n;

@@ -264,6 +264,38 @@ TEST_P(engine_deaths, last_words_are_heard_first)
     })), 0);
 }
 
+// Whoever always finds something to handle hears of a death, too.
+TEST_P(engine_deaths, a_flood_of_others_hides_no_death)
+{
+    bool const with_get = GetParam();
+    EXPECT_EQ(ranks::status_of(ranks::spawn([with_get] {
+        sim::options o;
+        o.can_get = with_get;
+        o.max_delay = 0;
+        sim::network net(1, 3, o);
+        std::deque<player> players(3);
+        for (peer p = 0; p < 3; ++p) {
+            eng::setup s;
+            s.rank = p;
+            s.size = 3;
+            s.transports.push_back(net.make(p));
+            s.deaths = &net.deaths();
+            s.is_dead = &sim::network::dead;
+            s.context = &net;
+            players[p].engine = std::make_unique<eng::engine>(std::move(s));
+            players[p].id = players[p].engine->add_handler(&player::on, &players[p]);
+            players[p].engine->on_death(&player::on_death, &players[p]);
+        }
+        net.kill(2);
+        std::uint64_t const head[2] = {1, 1};
+        for (std::uint64_t i = 1; i < 10000 && players[1].buried().empty(); ++i) {
+            players[0].engine->send_small(1, players[0].id, std::as_bytes(std::span(head)));
+            require(players[1].engine->progress() != 0 && players[1].handled == i, "there is always something to do");
+        }
+        require(players[1].buried() == std::vector<peer>{2}, "the death is noticed");
+    })), 0);
+}
+
 // Processes: a receiver is killed while it holds lent blocks, a sender while its blocks are read.
 TEST(engine_deaths_of_processes, killed_at_any_moment)
 {
