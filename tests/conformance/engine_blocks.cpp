@@ -143,14 +143,15 @@ struct sender {
         origin from = origin::plain;
     };
     std::vector<part> parts;
-    bool ok = true;
+    std::atomic<bool> ok = true;
     std::atomic<int> sent = 0;
     std::atomic<int> delivered = 0;
 
     static void on_sent(void* context, bool ok)
     {
         auto& s = *static_cast<sender*>(context);
-        s.ok = s.ok && ok;
+        if (!ok)
+            s.ok = false;
         for (auto& p : s.parts) {
             if (p.how == eng::lending::lend && p.size != 0)
                 std::memset(p.data, 0xee, p.size);
@@ -160,7 +161,8 @@ struct sender {
     static void on_delivered(void* context, bool ok)
     {
         auto& s = *static_cast<sender*>(context);
-        s.ok = s.ok && ok;
+        if (!ok)
+            s.ok = false;
         ++s.delivered;
     }
     ~sender()
@@ -318,7 +320,7 @@ TEST_P(engine_blocks, many_blocks_and_misuse)
 {
     run(2, [](rank_context& c) {
         struct checker {
-            bool seen = false;
+            std::atomic<bool> seen{false};
             static void on(void* context, eng::engine&, eng::incoming& m)
             {
                 require(m.blocks() == 3000, "blocks");
@@ -357,7 +359,7 @@ TEST_P(engine_blocks, many_blocks_and_misuse)
             }
             require(c.engine.drain(20s), "drain");
         } else {
-            c.until([&] { return in.seen; });
+            c.until([&] { return in.seen.load(); });
         }
         c.barrier();
     });
@@ -454,14 +456,14 @@ TEST_P(engine_blocks, a_given_block_of_any_size_is_not_copied)
 {
     run(2, [](rank_context& c) {
         struct checker {
-            std::uint64_t seen = 0;
+            std::atomic<std::uint64_t> seen{0};
             std::vector<void*> taken;
             static void on(void* context, eng::engine&, eng::incoming& m)
             {
                 auto& self = *static_cast<checker*>(context);
-                ++self.seen;
                 if (void* p = m.take(0))
                     self.taken.push_back(p);
+                ++self.seen;
             }
         } in;
         auto const id = c.engine.add_handler(&checker::on, &in);

@@ -13,8 +13,10 @@ namespace {
 class engine_messages : public every_fabric {};
 EVERY_FABRIC(engine_messages);
 
-/// Handlers want plain functions; this keeps what they need.
+/// Handlers want plain functions; this keeps what they need. Whoever polls writes it, the count last: on-loading, that is another thread
+/// than the one that waits.
 struct inbox {
+    std::atomic<std::size_t> count{0};
     std::vector<std::vector<std::byte>> got;
     std::vector<peer> sources;
     static void on(void* context, eng::engine&, eng::incoming& m)
@@ -24,6 +26,7 @@ struct inbox {
             std::abort();
         self.got.emplace_back(m.head().begin(), m.head().end());
         self.sources.push_back(m.source());
+        ++self.count;
     }
 };
 
@@ -56,7 +59,7 @@ TEST_P(engine_messages, heads_of_every_size_arrive_in_order)
             else
                 c.engine.send({.to = other, .handler = id, .head = b});
         }
-        c.until([&] { return in.got.size() == sizes.size(); }, "all heads");
+        c.until([&] { return in.count == sizes.size(); }, "all heads");
         for (std::size_t i = 0; i < sizes.size(); ++i) {
             require(in.sources[i] == other, "source");
             require(in.got[i] == bytes(sizes[i], i + other), "head of " + std::to_string(sizes[i]) + " bytes");
@@ -72,7 +75,7 @@ TEST_P(engine_messages, a_rank_talks_to_itself)
         auto const id = c.engine.add_handler(&inbox::on, &in);
         for (std::size_t n : {0, 8, 40, 100, 5000, 100000})
             c.engine.send({.to = 0, .handler = id, .head = bytes(n, n)});
-        c.until([&] { return in.got.size() == 6; });
+        c.until([&] { return in.count == 6; });
         require(in.got[5] == bytes(100000, 100000), "content");
         require(c.engine.drain(10s), "drained");
     });
@@ -84,15 +87,18 @@ TEST_P(engine_messages, more_handlers_than_direct_numbers)
         struct slot {
             int number;
             std::vector<int>* order;
+            std::atomic<std::size_t>* handled;
         };
         std::vector<int> order;
+        std::atomic<std::size_t> handled{0};
         std::deque<slot> slots;
         for (int i = 0; i < 600; ++i) {
-            slots.push_back({i, &order});
+            slots.push_back({i, &order, &handled});
             auto const id = c.engine.add_handler(
                 [](void* context, eng::engine&, eng::incoming&) {
                     auto const& s = *static_cast<slot*>(context);
                     s.order->push_back(s.number);
+                    ++*s.handled;
                 },
                 &slots.back());
             require(id == i, "numbers are dense");
@@ -102,7 +108,7 @@ TEST_P(engine_messages, more_handlers_than_direct_numbers)
             for (int i = 0; i < 600; ++i)
                 c.engine.send_small(1, static_cast<eng::handler_id>((i * 7) % 600), {});
         } else {
-            c.until([&] { return order.size() == 600; });
+            c.until([&] { return handled == 600; });
             for (int i = 0; i < 600; ++i)
                 require(order[static_cast<std::size_t>(i)] == (i * 7) % 600, "order");
         }
@@ -149,7 +155,7 @@ TEST_P(engine_messages, completions_come_exactly_once)
             for (auto const& e : all)
                 require(e.sent == 1 && e.delivered == 1 && e.bad == 0, "once each");
         } else {
-            c.until([&] { return in.got.size() == 8; });
+            c.until([&] { return in.count == 8; });
             c.barrier();
         }
         c.barrier();
@@ -159,8 +165,7 @@ TEST_P(engine_messages, completions_come_exactly_once)
 /// Every handler answers until the token's life is used up: both directions full, inside handlers.
 struct bouncer {
     eng::handler_id id = 0;
-    std::uint64_t handled = 0;
-    std::uint64_t ended = 0;
+    std::atomic<std::uint64_t> ended{0};
     struct ball {
         std::uint64_t life;
         std::uint64_t filler[40];
@@ -168,7 +173,6 @@ struct bouncer {
     static void on(void* context, eng::engine& e, eng::incoming& m)
     {
         auto& self = *static_cast<bouncer*>(context);
-        ++self.handled;
         ball b{};
         std::memcpy(&b, m.head().data(), std::min(sizeof b, m.head().size()));
         if (b.life == 0) {
@@ -209,7 +213,7 @@ TEST_P(engine_messages, both_directions_saturate_inside_handlers)
             auto& words = c.board;
             std::size_t const w = rank_context::first_word + c.rank;
             c.until([&] {
-                words[w].store(b.ended);
+                words[w].store(b.ended.load());
                 return words[rank_context::first_word].load() + words[rank_context::first_word + 1].load() == 2 * balls * 64;
             });
             c.barrier();

@@ -239,10 +239,13 @@ TEST_P(engine_onload, an_engine_ends_with_copies_under_way)
         static std::atomic<int> ends;  // of a forked child
         struct keeper {
             std::deque<eng::incoming> kept;
+            std::atomic<int> count{0};
             static void on(void* context, eng::engine&, eng::incoming& m)
             {
                 m.keep();
-                static_cast<keeper*>(context)->kept.push_back(std::move(m));
+                auto& self = *static_cast<keeper*>(context);
+                self.kept.push_back(std::move(m));
+                ++self.count;
             }
         };
         static std::deque<keeper> keepers(2);  // they outlive the engines
@@ -258,7 +261,7 @@ TEST_P(engine_onload, an_engine_ends_with_copies_under_way)
                 c.engine.send({.to = 1, .handler = id, .blocks = {&b, 1}});
             }
         } else {
-            c.until([&] { return keepers[1].kept.size() == 4; });
+            c.until([&] { return keepers[1].count == 4; });
             for (int i = 0; i < 4; ++i) {
                 auto& m = keepers[1].kept[i];
                 m.fetch(0, into.data() + i * big, true);
