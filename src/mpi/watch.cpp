@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
+#include <sys/resource.h>
 #include <time.h>
 
 namespace towline::mpi {
@@ -74,11 +75,19 @@ waited_operation operation_of(matching::pending_operation const& o)
     return w;
 }
 
-std::int64_t cpu_ns() noexcept
+/// What the threads of the process have had of the processors.
+struct use_of_processors {
+    std::int64_t ns;
+    std::int64_t interruptions;  ///< a thread's turn was over, and it would have gone on
+};
+
+use_of_processors use_of_processors_now() noexcept
 {
     timespec t{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+    rusage r{};
+    getrusage(RUSAGE_SELF, &r);
+    return {t.tv_sec * 1'000'000'000 + t.tv_nsec, r.ru_nivcsw};
 }
 
 } // namespace
@@ -147,10 +156,12 @@ bool watchdog::computes()
     constexpr std::int64_t step = 1'000'000'000;
     std::int64_t const now = base::monotonic_ns();
     if (now - measured_ns_ >= step) {
-        std::int64_t const cpu = cpu_ns();
-        computes_ = measured_ns_ == 0 || (cpu - measured_cpu_ns_) * 20 > now - measured_ns_;  // at first nobody knows
+        auto const [ns, interruptions] = use_of_processors_now();
+        // Where the processors are crowded a thread gets next to nothing of them, and is interrupted all the time. At first nobody knows.
+        computes_ = measured_ns_ == 0 || (ns - processor_ns_) * 20 > now - measured_ns_ || interruptions - interruptions_ > 1;
         measured_ns_ = now;
-        measured_cpu_ns_ = cpu;
+        processor_ns_ = ns;
+        interruptions_ = interruptions;
     }
     return computes_;
 }

@@ -43,8 +43,9 @@ private:
     std::mutex mutex_;
     std::vector<waiting> waiting_;  ///< oldest first
     bool told_ = false;             ///< of this standstill
-    std::int64_t measured_ns_ = 0;  ///< when the processor time was read last, and what it was
-    std::int64_t measured_cpu_ns_ = 0;
+    std::int64_t measured_ns_ = 0;  ///< when the use of processors was read last, and what it was
+    std::int64_t processor_ns_ = 0;
+    std::int64_t interruptions_ = 0;
     bool computes_ = false;
 };
 

@@ -1,9 +1,11 @@
 """The watchdog: a job in which nobody goes on says who waits for whom."""
 
+import contextlib
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import harness
@@ -109,11 +111,12 @@ class Said(WatchdogTest):
 class Silent(WatchdogTest):
     """What must not be taken for a standstill: nothing is said in several times the patience."""
 
-    def quiet(self, ranks, scenario, seconds=3.5 * SLOW, **rest):
+    def quiet(self, ranks, scenario, seconds=3.5 * SLOW, meanwhile=contextlib.nullcontext, **rest):
         with self.launch(ranks, scenario, **rest) as process:
             for _ in range(ranks):
                 process.stdout.readline()
-            time.sleep(seconds)
+            with meanwhile():
+                time.sleep(seconds)
             self.assertIsNone(process.poll())
             process.terminate()
             _, err = process.communicate(timeout=30)
@@ -124,6 +127,20 @@ class Silent(WatchdogTest):
 
     def test_a_thread_that_computes(self):
         self.quiet(2, "threads-compute")
+
+    def test_a_thread_that_hardly_gets_a_turn(self):
+        """It computes on a core that somebody else has, but for a hundredth."""
+        core = {min(os.sched_getaffinity(0))}
+
+        @contextlib.contextmanager
+        def crowded():
+            time.sleep(SLOW)  # both wait by then
+            with subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, core)) as hog:
+                try:
+                    yield
+                finally:
+                    hog.kill()
+        self.quiet(2, "threads-compute", meanwhile=crowded, preexec_fn=lambda: (os.sched_setaffinity(0, core), os.nice(19)))
 
     def test_off(self):
         self.env["TOWLINE_WATCHDOG"] = "off"
