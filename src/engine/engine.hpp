@@ -304,7 +304,7 @@ public:
     [[nodiscard]] thresholds::sizes const& sizes() const noexcept;
     void set_sizes(thresholds::sizes const&) noexcept;
 
-    /// Blocks until everything this engine sent so far was taken by the transports and nothing lent is outstanding (or timeout: false).
+    /// Blocks until the transports took all that was sent so far, nothing lent is out, and handlers that ran returned (or timeout: false).
     bool drain(std::chrono::nanoseconds timeout);
 
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.

@@ -165,16 +165,20 @@ void matcher::note_end() noexcept
 bool matcher::drain(std::chrono::nanoseconds timeout, char const* call)
 {
     core& c = *core_;
-    auto const begin = std::chrono::steady_clock::now();
-    bool const ended = c.engine_.wait(
-        [&c] {
-            core::guard const g(c);
-            return c.slots_in_use == 0 && c.landings.first == nullptr;
-        },
-        call, timeout);
-    if (timeout != std::chrono::nanoseconds::max())
-        timeout -= std::min<std::chrono::nanoseconds>(timeout, std::chrono::steady_clock::now() - begin);
-    return ended && c.engine_.drain(timeout);
+    auto const ended = [&c] {
+        core::guard const g(c);
+        return c.slots_in_use == 0 && c.landings.first == nullptr;
+    };
+    do {
+        auto const begin = std::chrono::steady_clock::now();
+        if (!c.engine_.wait(ended, call, timeout))
+            return false;
+        if (timeout != std::chrono::nanoseconds::max())
+            timeout -= std::min<std::chrono::nanoseconds>(timeout, std::chrono::steady_clock::now() - begin);
+        if (!c.engine_.drain(timeout))
+            return false;
+    } while (!ended());  // another thread was handling a message, and a receive of it is under way now
+    return true;
 }
 
 } // namespace towline::matching

@@ -141,6 +141,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     try {
         job.fence(for_ever, "MPI_Init");  // nobody sends to a rank that cannot answer yet
     } catch (peer_error const& e) {
+        p->engine_->close();
         throw ended_early(e.rank(), "MPI_Init");
     }
 
@@ -183,6 +184,7 @@ void process::finish()
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;
     std::unique_ptr<process> const ended(instance_.exchange(nullptr));
+    ended->engine_->close();  // a helper thread may be in a handler of the matcher, which ends before the engine
     job.self().marks.fetch_and(~std::uint32_t{job::mark_unfinished});
     job.leave();
 }

@@ -270,6 +270,45 @@ TEST_P(engine_messages, many_threads_send_and_wait)
     });
 }
 
+// Whoever drains may end what handlers use.
+TEST_P(engine_messages, a_drain_outlasts_the_handlers_of_other_threads)
+{
+    run(1, [](rank_context& c) {
+        struct visit {
+            std::atomic<bool> begun{false};
+            std::atomic<bool> may_end{false};
+            std::atomic<bool> over{false};
+            static void on(void* context, eng::engine&, eng::incoming&)
+            {
+                auto& self = *static_cast<visit*>(context);
+                self.begun = true;
+                while (!self.may_end)
+                    sched_yield();
+                self.over = true;
+            }
+        } v;
+        auto const id = c.engine.add_handler(&visit::on, &v);
+        c.engine.send_small(0, id, {});
+        std::thread poller([&] {
+            while (!v.begun)
+                c.engine.progress();
+        });
+        while (!v.begun)
+            sched_yield();
+        bool drained = false;
+        bool over = false;
+        std::thread drainer([&] {
+            drained = c.engine.drain(60s);
+            over = v.over;
+        });
+        std::this_thread::sleep_for(20ms);
+        v.may_end = true;
+        poller.join();
+        drainer.join();
+        require(drained && over, "the handler had not returned");
+    });
+}
+
 TEST_P(engine_messages, bad_calls_are_told)
 {
     run(2, [](rank_context& c) {
