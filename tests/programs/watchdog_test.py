@@ -129,7 +129,7 @@ class Silent(WatchdogTest):
         self.quiet(2, "threads-compute")
 
     def test_a_thread_that_hardly_gets_a_turn(self):
-        """It computes on a core that somebody else has, but for a hundredth."""
+        """It computes on a core that somebody else has, but for a thirtieth."""
         core = {min(os.sched_getaffinity(0))}
 
         @contextlib.contextmanager
@@ -140,7 +140,7 @@ class Silent(WatchdogTest):
                     yield
                 finally:
                     hog.kill()
-        self.quiet(2, "threads-compute", meanwhile=crowded, preexec_fn=lambda: (os.sched_setaffinity(0, core), os.nice(19)))
+        self.quiet(2, "threads-compute", meanwhile=crowded, preexec_fn=lambda: (os.sched_setaffinity(0, core), os.nice(15)))
 
     def test_off(self):
         self.env["TOWLINE_WATCHDOG"] = "off"
