@@ -225,16 +225,23 @@ std::vector<question> const& questions()
          memory::shared,
          {8_k, 12_k, 16_k, 24_k, 32_k, 48_k, 64_k, 128_k, 256_k, 1024_k},
          2048_k,
-         {[](sizes& s) { s.map_lent = 1, s.cooperate = never; }, {counter::bytes_mapped}},
-         {[](sizes& s) { s.map_lent = 1, s.cooperate = 1; }, {counter::bytes_mapped}},
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = never, s.take_alone = 1; }, {counter::bytes_mapped}},
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = 1, s.take_alone = 1; }, {counter::bytes_mapped}},
          "copied by both sides / by the receiver alone"},
+        {&sizes::take_alone,
+         memory::shared,
+         {32_k, 64_k, 128_k, 256_k, 512_k, 1024_k},
+         2048_k,
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = 1, s.take_alone = never; }, {counter::bytes_mapped}},
+         {[](sizes& s) { s.map_lent = 1, s.cooperate = 1, s.take_alone = 1; }, {counter::bytes_mapped}},
+         "copied by both sides / by the receiver alone, which takes the lines"},
     };
     return all;
 }
 
 std::vector<choice> const& choices()
 {
-    auto const together = [](sizes& s) { s.map_lent = 1, s.cooperate = 1; };
+    auto const together = [](sizes& s) { s.map_lent = 1, s.cooperate = 1, s.take_alone = 1; };
     static std::vector<choice> const all{
         {&sizes::attach_chunk,
          memory::plain,

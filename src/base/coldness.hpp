@@ -17,7 +17,7 @@ public:
     /// Whether the block that begins here was copied to lately; now it is, with so many bytes.
     [[nodiscard]] bool again(void const* block, std::uint64_t bytes) noexcept
     {
-        std::uint64_t const now = copied_.load(std::memory_order_relaxed) + bytes / unit;
+        std::uint64_t const now = copied_.load(std::memory_order_relaxed) + (bytes + unit - 1) / unit;
         copied_.store(now, std::memory_order_relaxed);
         std::uint64_t const page = reinterpret_cast<std::uintptr_t>(block) / unit;
         auto& set = noted_[page * 0x9e3779b97f4a7c15 >> 56];
@@ -58,9 +58,15 @@ private:
 /// Blocks of fewer bytes are not looked at.
 inline constexpr std::size_t least_seen = 8192;
 
-/// True if some lines of the block, looked at twice, came as slowly as from memory. What is dirty in a cache that is as far away counts
-/// as cold. Costs 30 ns for a warm block, twice a memory latency for a cold one, and the faults of two pages that nobody has touched.
-/// Always false where there is no clock to look at, and for blocks below `least_seen`.
+/// Where a block lies, as far as its lines are all alike: this core's own caches; the last cache, or another core's; memory, or a cache
+/// that is as far away.
+enum class whereabouts : unsigned char { own_cache, other_cache, memory };
+
+/// By how long a few lines take to come; those that seem to come from memory are looked at twice. Costs 30 ns for a warm block, twice a
+/// memory latency for a cold one, and the faults of two pages that nobody has touched. Always its own cache where there is no clock to look
+/// at, and for blocks below `least_seen`.
+[[nodiscard]] whereabouts look_for(void const* block, std::size_t bytes) noexcept;
+/// Whether they come from memory.
 [[nodiscard]] bool looks_cold(void const* block, std::size_t bytes) noexcept;
 
 /// Ticks (clock.hpp) that a line takes longer from memory than from the first cache, measured at the first call (10 us); 0 where the clock

@@ -49,6 +49,7 @@ struct choice {
     std::size_t middle = never, big = never;
     std::size_t cold = never;     ///< from here to `big` what lies in no cache is overwritten past the caches
     std::size_t last_cache = 0;   ///< bytes
+    bool takes = false;           ///< taking lines pays
 };
 
 /// Bytes of an AMD processor's last cache, as far as one core reaches (libc adds up all of the package's, and more).
@@ -80,9 +81,10 @@ choice choose() noexcept
         // From where source and destination do not fit into the last cache together, whatever was there before.
         std::size_t const cache = amd_last_cache();
         constexpr unsigned zen_3_and_4 = 0x19;
-        return {way::loop, way::loop, way::past, 0, cache / 2, family() >= zen_3_and_4 ? std::size_t{64} << 10 : never, cache};
+        bool const is_new = family() >= zen_3_and_4;
+        return {way::loop, way::loop, way::past, 0, cache / 2, is_new ? std::size_t{64} << 10 : never, cache, is_new};
     }
-    return {way::loop, way::string, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20, never, 0};
+    return {way::loop, way::string, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20, never, 0, false};
 }
 
 choice const& ways() noexcept
@@ -118,7 +120,33 @@ way way_of_copy(std::byte const* to, std::size_t whole, std::size_t at, std::siz
     return whole >= c.cold && whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : way_of_copy(whole);
 }
 
+receipt way_to_receive(void const* to, void const* from, std::size_t bytes) noexcept
+{
+    choice const& c = ways();
+    if (!c.takes || bytes < least)
+        return receipt::any;
+    // Who receives at the same place again most likely gets what was written a moment ago. A look at the clock would not tell that from
+    // memory: another core's cache can be as far away.
+    static recent_blocks recent(c.last_cache / 2);
+    if (!recent.again(to, bytes))
+        return receipt::any;
+    return bytes >= least_seen && look_for(from, bytes) == whereabouts::own_cache ? receipt::near : receipt::taking;
+}
+
+void take_lines(void const* block, std::size_t bytes) noexcept
+{
+    if (ways().takes)
+        copy_ways::take_lines(static_cast<std::byte const*>(block), bytes);
+}
+
 #else
+
+receipt way_to_receive(void const*, void const*, std::size_t) noexcept
+{
+    return receipt::any;
+}
+
+void take_lines(void const*, std::size_t) noexcept {}
 
 way way_of_copy(std::size_t) noexcept
 {
@@ -135,6 +163,11 @@ way way_of_copy(std::byte const*, std::size_t, std::size_t, std::size_t) noexcep
 void copy_block(void* to, void const* from, std::size_t bytes) noexcept
 {
     copy_part(to, from, bytes, bytes >= least ? way_of_copy(static_cast<std::byte const*>(to), bytes, 0, bytes) : way::memcpy);
+}
+
+void copy_taking(void* to, void const* from, std::size_t bytes) noexcept
+{
+    copy_part(to, from, bytes, way::taking);
 }
 
 void copy_part(void* to, void const* from, std::size_t bytes, way how) noexcept

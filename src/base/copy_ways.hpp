@@ -20,11 +20,15 @@ enum class way : unsigned char {
     string,  ///< rep movsb
     loop,    ///< AVX2
     past,    ///< AVX2, with stores that go past the caches and do not read what they overwrite
+    taking,  ///< AVX2; takes the lines of `from`, which is mapped for writing (take_lines)
 };
 
 /// Whether this processor has it.
 [[nodiscard]] bool is_there(way) noexcept;
 /// Copies. When it returns, whoever sees a later store of this thread sees the copy. What is not there is done by memcpy.
 void copy(way, std::byte* to, std::byte const* from, std::size_t bytes) noexcept;
+
+/// Writes a byte of each whole line back as it is: then the lines are this core's own, and nobody else's.
+void take_lines(std::byte const* block, std::size_t bytes) noexcept;
 
 } // namespace towline::base::copy_ways

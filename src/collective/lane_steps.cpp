@@ -22,6 +22,15 @@ void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
         std::memcpy(to, from, bytes);
 }
 
+/// What another rank lent, and this rank alone reads.
+void receive_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
+{
+    if (base::way_to_receive(to, from, bytes) == base::receipt::taking)
+        base::copy_taking(to, from, bytes);
+    else
+        move_bytes(to, from, bytes);
+}
+
 } // namespace
 
 lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combination const& r) noexcept
@@ -102,6 +111,11 @@ bool lane_run::meet(lane_step const& s)
     return true;
 }
 
+bool lane_run::has_one_reader(int rank) const noexcept
+{
+    return lanes_->size() == 2 && rank != lanes_->rank() && lanes_->of(rank, number_).offers().what == lanes::offer::lent;
+}
+
 std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     lanes::slot& s = lanes_->of(rank, number_);
@@ -136,9 +150,14 @@ std::byte* lane_run::target(int rank, std::uint64_t offset, std::uint64_t size)
 
 void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& r)
 {
-    move_bytes(to, source(last, offset, size, expected), size);
-    for (int rank = last - 1; rank >= 0; --rank)
-        r.apply(source(rank, offset, size, expected), to, size / r.element, r.context);
+    (has_one_reader(last) ? receive_bytes : move_bytes)(to, source(last, offset, size, expected), size);
+    for (int rank = last - 1; rank >= 0; --rank) {
+        auto const* const from = source(rank, offset, size, expected);
+        bool const takes = has_one_reader(rank) && base::way_to_receive(to, from, size) == base::receipt::taking;
+        r.apply(from, to, size / r.element, r.context);
+        if (takes)
+            base::take_lines(from, size);
+    }
 }
 
 void lane_run::fold(lane_step const& s, combination const& r)
@@ -201,7 +220,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
         return true;
     case kind::meet: return meet(s);
     case kind::take:
-        move_bytes(s.to, source(s.rank, s.offset, s.size, s.expected), s.size);
+        (has_one_reader(s.rank) ? receive_bytes : move_bytes)(s.to, source(s.rank, s.offset, s.size, s.expected), s.size);
         return true;
     case kind::push:
         move_bytes(target(s.rank, s.offset, s.size), s.from, s.size);

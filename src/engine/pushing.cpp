@@ -5,6 +5,7 @@
 #include "engine/impl.hpp"
 
 #include "base/clock.hpp"
+#include "base/copy.hpp"
 #include "base/idle.hpp"
 
 #include <towline/error.hpp>
@@ -122,8 +123,10 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
         if (filled > count || filled - next > push_window::pieces)
             return std::uint64_t{next} * push_window::piece_bytes;  // damaged: what came counts, the window is never used again
         for (; next != filled; ++next) {
-            std::memcpy(to + std::uint64_t{next} * push_window::piece_bytes, window->piece[next % push_window::pieces],
-                        push_window::bytes_of_piece(b.size, next));
+            std::byte const* const piece = window->piece[next % push_window::pieces];
+            std::size_t const bytes = push_window::bytes_of_piece(b.size, next);
+            std::memcpy(to + std::uint64_t{next} * push_window::piece_bytes, piece, bytes);
+            base::take_lines(piece, bytes);  // for the sender, who writes them again at once
             window->emptied.store(next + 1, std::memory_order_release);
         }
     }

@@ -15,7 +15,7 @@
 namespace towline::engine {
 
 struct alignas(64) push_window {
-    static constexpr std::uint32_t piece_bytes = 1024;
+    static constexpr std::uint32_t piece_bytes = 4096;
     static constexpr std::uint32_t pieces = 4;
     enum state : std::uint32_t { closed = 0, open = 1, entered = 2 };
 

@@ -30,6 +30,8 @@ struct sizes {
 
     /// Mapped blocks that are fetched into an arena are copied by both sides from this size on.
     std::size_t cooperate = std::size_t{32} << 10;
+    /// But up to this size one that lies in a cache is copied by its receiver alone, which takes its lines (base/copy.hpp).
+    std::size_t take_alone = std::size_t{256} << 10;
     /// Bytes that one side takes at once, at least and at most.
     std::size_t share_least = std::size_t{8} << 10;
     std::size_t share_most = std::size_t{128} << 10;
@@ -40,7 +42,7 @@ struct sizes {
 
     /// Lent plain memory that does not fit the message is pushed by a sender that is there, from and up to this size.
     std::size_t push_least = std::size_t{4} << 10;
-    std::size_t push_most = std::size_t{512} << 10;
+    std::size_t push_most = std::size_t{64} << 20;
 
     // Flow control.
 

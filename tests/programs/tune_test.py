@@ -62,7 +62,7 @@ class Measuring(TuneTest):
             text = file.read()
         for name in ("processor", "cores", "kernel", "when"):
             self.assertRegex(text, rf"(?m)^{name} = ")
-        for name in ("map_lent", "attach_lent", "cooperate", "attach_chunk", "share_least", "share_most"):
+        for name in ("map_lent", "attach_lent", "cooperate", "take_alone", "attach_chunk", "share_least", "share_most"):
             self.assertRegex(text, rf"(?m)^(# )?{name} = \d+  # .+$")
             self.assertIn(f"{name}: ", err)
         self.assertEqual(os.listdir(os.path.dirname(self.file)), ["machine.toml"])

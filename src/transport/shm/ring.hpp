@@ -21,6 +21,7 @@
 // Memory orders: words and the consumer's position are stored with release and loaded with acquire; each side's other data is its own.
 // A side believes nothing that the other wrote: every index is masked with a capacity read once, every length is checked.
 
+#include "base/copy.hpp"
 #include "transport/transport.hpp"
 
 #include <atomic>
@@ -214,6 +215,8 @@ public:
     /// Passes the message that `look` found; its cells may be overwritten from now on.
     void pass(view const& seen) noexcept
     {
+        if (seen.cells > 1)  // the producer writes them again soon
+            base::take_lines(cells_ + (position_ & (capacity_ - 1)) * cell_bytes, seen.cells * cell_bytes);
         position_ += seen.cells;
         if (position_ - published_ >= capacity_ / 4)
             publish();

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/mman.h>
+
 namespace {
 
 using towline::base::copy_block;
@@ -111,12 +113,121 @@ TEST_P(every_way, is_seen_by_who_sees_the_next_store)
 
 std::string name_of(testing::TestParamInfo<copy_ways::way> const& way)
 {
-    constexpr std::array names{"memcpy", "string", "loop", "past"};
+    constexpr std::array names{"memcpy", "string", "loop", "past", "taking"};
     return names[static_cast<std::size_t>(way.param)];
 }
 INSTANTIATE_TEST_SUITE_P(copy, every_way,
-                         testing::Values(copy_ways::way::memcpy, copy_ways::way::string, copy_ways::way::loop, copy_ways::way::past),
+                         testing::Values(copy_ways::way::memcpy, copy_ways::way::string, copy_ways::way::loop, copy_ways::way::past,
+                                         copy_ways::way::taking),
                          name_of);
+
+// Taking.
+
+/// Pages, of which the first, the third and so on cannot be written.
+class striped_pages {
+public:
+    static constexpr std::size_t page = 4096;
+    explicit striped_pages(std::size_t count) : bytes_(count * page), begin_(static_cast<std::uint8_t*>(map(bytes_)))
+    {
+        for (std::size_t i = 0; i < count; i += 2)
+            EXPECT_EQ(mprotect(begin_ + i * page, page, PROT_READ), 0);
+    }
+    striped_pages(striped_pages const&) = delete;
+    striped_pages& operator=(striped_pages const&) = delete;
+    ~striped_pages() { munmap(begin_, bytes_); }
+    [[nodiscard]] std::uint8_t* page_at(std::size_t i) const { return begin_ + i * page; }
+
+private:
+    static void* map(std::size_t bytes)
+    {
+        void* const there = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        EXPECT_NE(there, MAP_FAILED);
+        return there;
+    }
+    std::size_t bytes_;
+    std::uint8_t* begin_;
+};
+
+TEST(taking, writes_in_the_block_alone)
+{
+    striped_pages const memory(3);  // what is beside the middle cannot be written
+    std::uint8_t* const block = memory.page_at(1);
+    std::size_t const page = striped_pages::page;
+    auto const source = pattern(page);
+    std::memcpy(block, source.data(), page);
+    std::vector<std::uint8_t> target(page);
+    for (std::size_t const first : {0, 1, 63, 64, 65, 1000})
+        for (std::size_t const last : {0, 1, 63, 64, 65, 1000}) {
+            std::size_t const size = page - first - last;
+            towline::base::copy_taking(target.data(), block + first, size);
+            towline::base::take_lines(block + first, size);
+            copy_ways::take_lines(reinterpret_cast<std::byte*>(block) + first, size);
+            ASSERT_EQ(std::memcmp(target.data(), source.data() + first, size), 0) << first << " " << last;
+        }
+    copy_ways::take_lines(reinterpret_cast<std::byte*>(block) + 7, 0);
+    EXPECT_EQ(std::memcmp(block, source.data(), page), 0);
+}
+
+TEST(taking, what_shares_a_line_with_the_block_stays_its_writers)
+{
+    constexpr int times = 20000;
+    alignas(64) std::array<std::uint8_t, 1024> memory{};
+    std::size_t const first = 21, size = 960;
+    std::atomic<bool> over{false};
+    std::thread taker([&] {
+        std::array<std::uint8_t, 1024> target;
+        while (!over.load(std::memory_order_relaxed)) {
+            towline::base::copy_taking(target.data(), memory.data() + first, size);
+            copy_ways::take_lines(reinterpret_cast<std::byte*>(memory.data()) + first, size);
+        }
+    });
+    int wrong = 0;
+    std::atomic_ref before(memory[first - 1]), behind(memory[first + size]);
+    for (int i = 0; i < times; ++i) {
+        wrong += before.load(std::memory_order_relaxed) != static_cast<std::uint8_t>(i);
+        before.store(static_cast<std::uint8_t>(i + 1), std::memory_order_relaxed);
+        wrong += behind.load(std::memory_order_relaxed) != static_cast<std::uint8_t>(i);
+        behind.store(static_cast<std::uint8_t>(i + 1), std::memory_order_relaxed);
+    }
+    over = true;
+    taker.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(taking, copies_between_blocks_that_share_places_of_a_cache)
+{
+    std::size_t const apart = std::size_t{1} << 28, size = (std::size_t{16} << 10) + 77;
+    void* const there = mmap(nullptr, apart + 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(there, MAP_FAILED);
+    auto* const from = static_cast<std::uint8_t*>(there) + 8192;
+    auto const source = pattern(size);
+    std::memcpy(from, source.data(), size);
+    for (int const off : {-4097, -4096, -1, 0, 1, 64, 4095, 4096, 4097})
+        for (std::size_t const n : {size, size - 77, std::size_t{4096}, std::size_t{200}}) {
+            auto* const to = from + apart + off;
+            std::memset(to, 0xcc, size + 1);
+            towline::base::copy_taking(to, from, n);
+            ASSERT_EQ(std::memcmp(to, source.data(), n), 0) << off << " " << n;
+            ASSERT_EQ(to[n], 0xcc);
+        }
+    EXPECT_EQ(std::memcmp(from, source.data(), size), 0);
+    munmap(there, apart + 65536);
+}
+
+TEST(way_to_receive, only_what_is_received_again_is_taken)
+{
+    using towline::base::receipt;
+    auto const source = pattern(65536);
+    auto const target = std::make_unique<std::uint8_t[]>(65536 + 4096);
+    EXPECT_EQ(towline::base::way_to_receive(target.get(), source.data(), 100), receipt::any);
+    for (std::size_t const size : {2048, 65536}) {
+        auto* const to = target.get() + (size == 2048 ? 0 : 4096);
+        EXPECT_EQ(towline::base::way_to_receive(to, source.data(), size), receipt::any) << size;
+        receipt const again = towline::base::way_to_receive(to, source.data(), size);
+        bool const pays_here = towline::base::way_to_receive(to, source.data(), size) != receipt::any;
+        EXPECT_EQ(again != receipt::any, pays_here) << size;
+    }
+}
 
 // Sizes around those at which another way is taken, to memory that comes again and again and to memory that does not.
 TEST(way_of_copy, any_answer_is_right)

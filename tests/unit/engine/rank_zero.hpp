@@ -42,6 +42,7 @@ struct rank_zero {
         s.shared_arena = shared_arena;
         s.cross_memory_attach = true;
         s.sizes.cooperate = 32768;
+        s.sizes.take_alone = 1;  // what lies in a cache is copied together, too: where it lies is the machine's affair
         engine = std::make_unique<eng::engine>(std::move(s));
         id = engine->add_handler(
             [](void* context, eng::engine&, eng::incoming& m) {

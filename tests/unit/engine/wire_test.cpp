@@ -32,7 +32,7 @@ static_assert(sizeof(wire::helped_message) == 8);
 static_assert(sizeof(wire::push_message) == 32 && offsetof(wire::push_message, number) == 8 && offsetof(wire::push_message, window) == 16 &&
               offsetof(wire::push_message, block) == 24);
 static_assert(sizeof(wire::pushed_message) == 8);
-static_assert(sizeof(towline::engine::push_window) == 4288 && offsetof(towline::engine::push_window, filled) == 64 &&
+static_assert(sizeof(towline::engine::push_window) == 16576 && offsetof(towline::engine::push_window, filled) == 64 &&
               offsetof(towline::engine::push_window, emptied) == 128 && offsetof(towline::engine::push_window, piece) == 192);
 static_assert(towline::engine::push_window::closed == 0 && towline::engine::push_window::open == 1 &&
               towline::engine::push_window::entered == 2);
