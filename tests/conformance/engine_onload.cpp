@@ -114,6 +114,7 @@ TEST_P(engine_onload, a_transfer_goes_on_while_both_programs_compute)
             // From here on nobody but the helpers polls.
             require(becomes([&] { return a.ended == rounds && l.sent == 1; }), "nobody made progress");
             require(a.fine && filled(a.into.data(), big, 6 - c.rank), "bytes");
+            c.engine.publish_counts();  // the helper may sleep before it does
             if (in_arena || c.counted(c.rank, counter::bytes_cma) != 0)
                 require(c.counted(c.rank, counter::bytes_onloaded) > before, "the helper copied");
             c.barrier();
