@@ -215,6 +215,8 @@ struct engine::impl {
     int poll_transports(int budget);
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
+    void see_off(bool polls);
+    std::atomic<bool> peer_is_away{false};  ///< something queued did not leave while see_off waited
     bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
     int (*poll_function)(void*) = nullptr;
     void* poll_context = nullptr;

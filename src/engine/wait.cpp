@@ -156,6 +156,22 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
     return woken;
 }
 
+/// Who leaves may not come back for long, and what found no room leaves with our polls only: a peer in the library makes room at once, or
+/// when it has its core again, and may be waiting for just that. One that is away is waited for once, until all has left some day.
+void engine::impl::see_off(bool polls)
+{
+    constexpr std::int64_t patience_ns = 20'000'000;
+    if (peer_is_away.load(std::memory_order_relaxed))
+        return;
+    std::int64_t const until = base::monotonic_ns() + patience_ns;
+    while (queued_messages.load(std::memory_order_relaxed) != 0) {
+        if (base::monotonic_ns() > until)
+            return peer_is_away.store(true, std::memory_order_relaxed);
+        if (!polls || poll(thresholds::poll_budget) == 0)
+            ::sched_yield();
+    }
+}
+
 bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
 {
     require_open();
@@ -213,8 +229,13 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         } else if (held.token && copier != nullptr && copier->help()) {  // two cores copy faster than one
             idle = 0;
         }
-        if (ready(context))
+        if (ready(context)) {
+            if (queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
+                see_off(held.token);
+            else if (peer_is_away.load(std::memory_order_relaxed)) [[unlikely]]
+                peer_is_away.store(false, std::memory_order_relaxed);
             return true;
+        }
         if (++idle < spins) {
             // A poll is a pause of its own, and whoever answers at once is found sooner without another.
             if (idle > thresholds::eager_polls)
