@@ -179,7 +179,7 @@ private:
 
 struct way {
     std::function<void(sizes&)> force;
-    std::vector<counter> proof;  ///< of rank 0: one of them grows by the bytes where the way was really taken
+    std::vector<counter> proof;  ///< of rank 0: together they grow by the bytes where the way was really taken
 };
 
 /// A threshold between two ways.
@@ -219,8 +219,8 @@ std::vector<question> const& questions()
          {10_k, 12_k, 16_k, 24_k, 32_k, 48_k, 64_k, 96_k, 128_k, 256_k, 512_k, 1024_k, 2048_k, 4096_k},
          8192_k,
          {[](sizes& s) { s.attach_lent = never; }, {counter::bytes_staged}},
-         {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma, counter::bytes_xpmem}},
-         "read from the sender's address space / copied twice"},
+         {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma, counter::bytes_xpmem, counter::bytes_pushed}},
+         "read from the sender's address space, or pushed / staged"},
         {&sizes::cooperate,
          memory::shared,
          {8_k, 12_k, 16_k, 24_k, 32_k, 48_k, 64_k, 128_k, 256_k, 1024_k},
@@ -247,7 +247,7 @@ std::vector<choice> const& choices()
          memory::plain,
          4096_k,
          {64_k, 256_k, 1024_k, 4096_k},
-         {[](sizes& s) { s.attach_lent = 1; }, {counter::bytes_cma}}},
+         {[](sizes& s) { s.attach_lent = 1, s.push_most = 1; }, {counter::bytes_cma}}},
         {&sizes::share_least, memory::shared, 64_k, {4_k, 8_k, 16_k, 32_k}, {together, {counter::bytes_mapped}}},
         {&sizes::share_most, memory::shared, 2048_k, {32_k, 64_k, 128_k, 256_k, 512_k}, {together, {counter::bytes_mapped}}},
     };
@@ -308,15 +308,16 @@ private:
     /// Whether a turn goes by the way that was meant.
     [[nodiscard]] bool goes_by(turn t, std::vector<counter> const& proof)
     {
+        auto const counted = [&] {
+            std::uint64_t sum = 0;
+            for (counter const c : proof)
+                sum += player_.counted(c);
+            return sum;
+        };
         t.count = 1;
-        std::vector<std::uint64_t> before;
-        for (counter const c : proof)
-            before.push_back(player_.counted(c));
+        std::uint64_t const before = counted();
         (void)player_.lead(t);
-        for (std::size_t i = 0; i < proof.size(); ++i)
-            if (player_.counted(proof[i]) - before[i] >= t.bytes)
-                return true;
-        return false;
+        return counted() - before >= t.bytes;
     }
 
     [[nodiscard]] answer ask(question const& q)

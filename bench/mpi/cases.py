@@ -46,6 +46,8 @@ class Case:
             ways = {"one_copy": "pull", "both": "both", "two_copies": "pipe"} if big else {"one_copy": "pull"}
             if self.size >= 64 * KIB:
                 ways["past_caches"] = "both_past"
+            if big and self.mode != "untouched":  # else nobody writes those lines again
+                ways["taking"] = "taking"
             if big and self.mode == "rewritten":  # else nobody reads what was pushed, and no line crosses
                 ways["push"] = "push"
             found += [("by_hand", Variant(name, turn)) for name, turn in ways.items()]

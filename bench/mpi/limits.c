@@ -5,6 +5,7 @@
 //   pull, push, both
 //              the receiver copies out of the sender's buffer, the sender into the receiver's, or each takes parts from a shared counter
 //   both_past  that, past the caches
+//   taking     pull, and a byte of each line of the sender's buffer written back as it is
 //   pipe       the sender copies into pieces that both map, the receiver out of them, both at the same time; one way
 //   stream, stream_both, stream_past
 //              lines of a window one after another, up to 48 bytes; above that a flag each, and who copies as above
@@ -39,6 +40,7 @@
 #define PUSH(mode) trips(w, times, mode, push)
 #define BOTH(mode) trips(w, times, mode, both)
 #define BOTH_PAST(mode) trips(w, times, mode, both_past)
+#define TAKING(mode) trips(w, times, mode, taking)
 #define PIPE(mode) pipe_trips(w, times, mode)
 #define COPY(mode) local_copies(w, times, mode)
 #define STREAM(mode) windows(w, times, mode, pull)
@@ -50,6 +52,7 @@ static void pulled(struct work *w, long times) { IN_MODE(w, PULL); }
 static void pushed(struct work *w, long times) { IN_MODE(w, PUSH); }
 static void by_both(struct work *w, long times) { IN_MODE(w, BOTH); }
 static void past_caches(struct work *w, long times) { IN_MODE(w, BOTH_PAST); }
+static void taken(struct work *w, long times) { IN_MODE(w, TAKING); }
 static void piped(struct work *w, long times) { IN_MODE(w, PIPE); }
 static void copied(struct work *w, long times) { IN_MODE(w, COPY); }
 static void stream(struct work *w, long times) { IN_MODE(w, STREAM); }
@@ -73,6 +76,7 @@ static const struct {
     {"push", pushed, 2, 1, -1, 0},
     {"both", by_both, 2, 1, -1, 0},
     {"both_past", past_caches, 2, 1, -1, 0},
+    {"taking", taken, 2, 1, -1, 0},
     {"pipe", piped, 2, 1, -1, 0},
     {"hop_yield", hop_yield, 2, 1, inline_most, 0},
     {"hop_futex", hop_futex, 2, 1, inline_most, 0},

@@ -29,8 +29,8 @@ INLINED raw_trips(struct work *w, long times, enum mode mode)
 }
 
 // pull: the sender raises a flag, the receiver copies. push: the sender copies, then raises a flag. both: they divide it between them.
-// both_past: past the caches.
-enum who { pull, push, both, both_past };
+// both_past: past the caches. taking: pull, and the lines of the sender's buffer become the receiver's.
+enum who { pull, push, both, both_past, taking };
 
 static inline __attribute__((always_inline)) int divided(enum who who) { return who == both || who == both_past; }
 
@@ -53,6 +53,8 @@ INLINED trips(struct work *w, long times, enum mode mode, enum who who)
                 await(&sender->ready.flag, count + 1);
                 if (who == pull)
                     move(into(w), theirs(w), w->size, w->size);
+                if (who == taking)
+                    move_taking(into(w), theirs(w), w->size);
                 if (divided(who)) {
                     copy_parts(&sender->claimed, into(w), theirs(w), w->size, who == both_past);
                     await(&sender->done.flag, count + 1);

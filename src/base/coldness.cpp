@@ -31,8 +31,6 @@ struct latencies {
     std::uint64_t far = 0;   ///< of one that was flushed to memory; 0 where the clock cannot tell them apart
     /// Half-way between them. The last cache lies well below: 52, 78 to 104 and 390 ticks on Zen 4.
     [[nodiscard]] std::uint64_t limit() const noexcept { return far == 0 ? ~std::uint64_t{0} : near + (far - near) / 2; }
-    /// Between the second cache and the last one, from which, or later still, comes what another core has written.
-    [[nodiscard]] std::uint64_t own_limit() const noexcept { return far == 0 ? ~std::uint64_t{0} : near + (far - near) / 12; }
 };
 
 latencies measure() noexcept
@@ -64,22 +62,19 @@ latencies const& measured() noexcept
 
 } // namespace
 
-whereabouts look_for(void const* block, std::size_t bytes) noexcept
+bool looks_cold(void const* block, std::size_t bytes) noexcept
 {
-    latencies const& known = measured();
+    std::uint64_t const limit = measured().limit();
     if (bytes < least_seen)
-        return whereabouts::own_cache;
+        return false;
     auto const* const begin = static_cast<std::byte const*>(block);
     std::size_t const a = bytes / 3, b = bytes / 3 * 2;
-    std::uint64_t const ticks = ticks_to_read(begin + a, begin + b);
-    if (ticks < known.own_limit())
-        return whereabouts::own_cache;
-    if (ticks < known.limit())
-        return whereabouts::other_cache;
+    if (ticks_to_read(begin + a, begin + b) < limit)
+        return false;
     // Perhaps it was the way to the page that took so long, or somebody took the processor: other lines of the same pages, or next to them,
     // none that a prefetcher would bring along.
     constexpr std::size_t aside = 2048 + 192;
-    return ticks_to_read(begin + a + aside, begin + b + aside) >= known.limit() ? whereabouts::memory : whereabouts::other_cache;
+    return ticks_to_read(begin + a + aside, begin + b + aside) >= limit;
 }
 
 std::uint64_t ticks_of_memory() noexcept
@@ -89,9 +84,9 @@ std::uint64_t ticks_of_memory() noexcept
 
 #else
 
-whereabouts look_for(void const*, std::size_t) noexcept
+bool looks_cold(void const*, std::size_t) noexcept
 {
-    return whereabouts::own_cache;
+    return false;
 }
 
 std::uint64_t ticks_of_memory() noexcept
@@ -100,10 +95,5 @@ std::uint64_t ticks_of_memory() noexcept
 }
 
 #endif
-
-bool looks_cold(void const* block, std::size_t bytes) noexcept
-{
-    return look_for(block, bytes) == whereabouts::memory;
-}
 
 } // namespace towline::base

@@ -98,8 +98,8 @@ bool goes_past(std::byte const* to, std::size_t whole, std::size_t at, std::size
 {
     static recent_blocks recent(last_cache / 2);
     static reading_habit habit(last_cache / 16, last_cache / 2, 4 * last_cache, look_for_readers);
-    return !recent.again(to, whole) && habit.asks(recent.copied()) && looks_cold(to + at, bytes) &&
-           habit.passes(to, whole, recent.copied());
+    return !recent.again(to, whole) && habit.asks(recent.passed()) && looks_cold(to + at, bytes) &&
+           habit.passes(to, whole, recent.passed());
 }
 
 #endif
@@ -120,17 +120,22 @@ way way_of_copy(std::byte const* to, std::size_t whole, std::size_t at, std::siz
     return whole >= c.cold && whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : way_of_copy(whole);
 }
 
-receipt way_to_receive(void const* to, void const* from, std::size_t bytes) noexcept
+bool is_rewritten(void const* block, std::size_t bytes) noexcept
 {
     choice const& c = ways();
     if (!c.takes || bytes < least)
-        return receipt::any;
-    // Who receives at the same place again most likely gets what was written a moment ago. A look at the clock would not tell that from
-    // memory: another core's cache can be as far away.
+        return false;
+    constexpr std::size_t samples = 4, line = 64;
+    std::size_t const apart = bytes / samples / line * line;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < samples; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, static_cast<std::byte const*>(block) + i * apart, sizeof word);
+        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
+        sum ^= sum >> 32;
+    }
     static recent_blocks recent(c.last_cache / 2);
-    if (!recent.again(to, bytes))
-        return receipt::any;
-    return bytes >= least_seen && look_for(from, bytes) == whereabouts::own_cache ? receipt::near : receipt::taking;
+    return recent.see(block, bytes, sum) == recent_blocks::sight::another;
 }
 
 void take_lines(void const* block, std::size_t bytes) noexcept
@@ -141,9 +146,9 @@ void take_lines(void const* block, std::size_t bytes) noexcept
 
 #else
 
-receipt way_to_receive(void const*, void const*, std::size_t) noexcept
+bool is_rewritten(void const*, std::size_t) noexcept
 {
-    return receipt::any;
+    return false;
 }
 
 void take_lines(void const*, std::size_t) noexcept {}

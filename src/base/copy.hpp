@@ -21,20 +21,15 @@ void copy_block(void* to, void const* from, std::size_t bytes) noexcept;
 /// copy_block for a part of such a block.
 void copy_part(void* to, void const* from, std::size_t bytes, copy_ways::way) noexcept;
 
-// Taking lines. A line that one core wrote and another has read stays in both caches, and costs the writer 7 to 10 ns when it writes it
-// again: it must ask the reader first. A line that the reader has written goes back at once, in 1.5 ns, and taking it that way costs the
-// reader nothing (Zen 4, both cores of one last cache; of two: 28 to 36 ns, and 4). So whoever copies what another process writes again and again writes a byte of each
-// line back as it is. Who wrote the block must leave it alone meanwhile, and it must be mapped for writing. What came from memory is
-// better left as it is: it would have to be written there again.
+// Taking lines. A line that one core wrote and another has read stays in both caches, and its writer must ask the reader before it writes
+// it again. A line that the reader has written goes back at once and whole, at a fraction of that time, and taking it that way costs the
+// reader nothing (Zen 4; `bench/mpi`, by_hand/taking). So whoever copies what another process writes again and again writes a byte of each
+// line back as it is. Who wrote the block must leave it alone meanwhile, and it must be mapped for writing. What came from memory is better
+// left as it is: it would have to be written there again. So is what nobody writes: whoever lent it would miss it, should he read it, too.
 
-/// How a block that another process wrote is received.
-enum class receipt : unsigned char {
-    any,     ///< copy_block, with its sender's help if he is there
-    near,    ///< it lies in this core's own caches: copy_block, and nobody else had better touch it
-    taking,  ///< it lies in another core's: copy_taking
-};
-/// For a block that will be copied to `to`. A few ns, and 30 from 8 KiB on.
-[[nodiscard]] receipt way_to_receive(void const* to, void const* from, std::size_t bytes) noexcept;
+/// Whether taking the lines of a block that another process lent pays: it was here lately, and looks as if it was written since (a few of
+/// its words are compared with those of that time). From 1 KiB on. Costs a few ns, and what it takes to bring four lines of the block.
+[[nodiscard]] bool is_rewritten(void const* block, std::size_t bytes) noexcept;
 /// copy_block, and takes the lines of `from`.
 void copy_taking(void* to, void const* from, std::size_t bytes) noexcept;
 /// Takes the lines of a block that was just read in another way, if the processor is one for which that pays.

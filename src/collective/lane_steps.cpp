@@ -25,7 +25,7 @@ void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
 /// What another rank lent, and this rank alone reads.
 void receive_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
 {
-    if (base::way_to_receive(to, from, bytes) == base::receipt::taking)
+    if (base::is_rewritten(from, bytes))
         base::copy_taking(to, from, bytes);
     else
         move_bytes(to, from, bytes);
@@ -148,12 +148,21 @@ std::byte* lane_run::target(int rank, std::uint64_t offset, std::uint64_t size)
     return lanes_->memory().attach(s.receive + offset, size);
 }
 
+void lane_run::bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+{
+    std::byte const* const from = source(rank, offset, size, expected);
+    if (has_one_reader(rank))
+        receive_bytes(to, from, size);
+    else
+        move_bytes(to, from, size);
+}
+
 void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& r)
 {
-    (has_one_reader(last) ? receive_bytes : move_bytes)(to, source(last, offset, size, expected), size);
+    bring(last, to, offset, size, expected);
     for (int rank = last - 1; rank >= 0; --rank) {
         auto const* const from = source(rank, offset, size, expected);
-        bool const takes = has_one_reader(rank) && base::way_to_receive(to, from, size) == base::receipt::taking;
+        bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
         r.apply(from, to, size / r.element, r.context);
         if (takes)
             base::take_lines(from, size);
@@ -220,7 +229,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
         return true;
     case kind::meet: return meet(s);
     case kind::take:
-        (has_one_reader(s.rank) ? receive_bytes : move_bytes)(s.to, source(s.rank, s.offset, s.size, s.expected), s.size);
+        bring(s.rank, s.to, s.offset, s.size, s.expected);
         return true;
     case kind::push:
         move_bytes(target(s.rank, s.offset, s.size), s.from, s.size);

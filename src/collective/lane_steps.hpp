@@ -88,6 +88,8 @@ private:
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
     [[nodiscard]] bool has_one_reader(int rank) const noexcept;
+    /// Copies what source() says.
+    void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     void fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);

@@ -170,17 +170,15 @@ void incoming::fetch(std::size_t i, void* destination, bool may_lag)
         block_state& b = state_->blocks[i];  // the state may have moved
         if (b.in_reach()) {
             engine::impl& e = *owner_->impl_;
-            // What lies inside is the transport's.
-            auto const how = b.how == wire::how::inside ? base::receipt::any : base::way_to_receive(destination, b.data, b.size);
-            bool const alone = how != base::receipt::any && b.size <= e.config.sizes.take_alone;
-            if (!alone && e.may_cooperate(*state_, b, destination)) {
+            bool const takes = b.is_shared() && b.size <= e.config.sizes.take_alone && base::is_rewritten(b.data, b.size);
+            if (!takes && e.may_cooperate(*state_, b, destination)) {
                 if (state* const s = e.copy_together(*state_, i, destination))
                     state_ = s;
                 else
                     engine::impl::count_block(e, b, true);
                 return;
             }
-            if (alone && how == base::receipt::taking)
+            if (takes)
                 base::copy_taking(destination, b.data, b.size);
             else
                 base::copy_block(destination, b.data, b.size);

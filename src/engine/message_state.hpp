@@ -26,6 +26,11 @@ struct block_state {
     {
         return how == wire::how::given || how == wire::how::staged || how == wire::how::given_here || how == wire::how::staged_here;
     }
+    /// It lies where this rank may write, too: what is inside is the transport's, what a rank lends itself may be read-only.
+    [[nodiscard]] bool is_shared() const noexcept
+    {
+        return how == wire::how::given || how == wire::how::staged || how == wire::how::mapped;
+    }
     [[nodiscard]] bool in_reach() const noexcept
     {
         return how != wire::how::attached && how != wire::how::exposed && how != wire::how::pulled;

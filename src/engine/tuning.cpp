@@ -40,7 +40,7 @@ constexpr threshold all[] = {
     {"cooperate", &sizes::cooperate, 4096, never,
      "a block from arena to arena is copied by both sides from this size on; smaller by the receiver alone"},
     {"take_alone", &sizes::take_alone, 1, never,
-     "but up to this size, where it lies in a cache, by the receiver alone, which takes its lines"},
+     "but up to this size, where it is written again and again, by the receiver alone, which takes its lines"},
     {"share_least", &sizes::share_least, 4096, std::size_t{1} << 30, "bytes of such a block that one side takes at once, at least"},
     {"share_most", &sizes::share_most, 4096, std::size_t{1} << 30, "and at most"},
     {"help_portion", &sizes::help_portion, 4096, std::size_t{1} << 40,

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace engine_worlds;
@@ -449,6 +450,44 @@ TEST_P(engine_blocks, accounting_is_exact)
             heap::deallocate(t.data);
         require(r.wrong.empty(), r.wrong);
         c.barrier();
+    });
+}
+
+// Taking lines writes to the block that is read (base/copy.hpp): not to what may be constant.
+TEST_P(engine_blocks, a_rank_lends_itself_what_cannot_be_written)
+{
+    run(1, [](rank_context& c) {
+        constexpr std::size_t size = 64 << 10;
+        void* const constant = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        require(constant != MAP_FAILED, "memory");
+        struct target {
+            std::vector<std::byte> bytes = std::vector<std::byte>(size);
+            std::uint64_t fetched = 0;
+            bool same = true;
+            static void on(void* context, eng::engine&, eng::incoming& m)
+            {
+                m.fetch(0, static_cast<target*>(context)->bytes.data());
+                eng::incoming::when_ready(
+                    std::move(m),
+                    [](void* self, bool ok, eng::incoming&) {
+                        auto& t = *static_cast<target*>(self);
+                        t.same = t.same && ok && filled(t.bytes.data(), size, ++t.fetched);
+                    },
+                    context);
+            }
+        } t;
+        auto const id = c.engine.add_handler(&target::on, &t);
+        eng::block const b{constant, size, eng::lending::lend, false};
+        for (std::uint64_t i = 1; i <= 8; ++i) {
+            require(::mprotect(constant, size, PROT_READ | PROT_WRITE) == 0, "memory that can be written");
+            fill(constant, size, i);
+            require(::mprotect(constant, size, PROT_READ) == 0, "memory that cannot");
+            c.engine.send({.to = 0, .handler = id, .blocks = {&b, 1}});
+            c.until([&] { return t.fetched == i; }, "a block of its own");
+        }
+        require(t.same, "bytes");
+        require(c.engine.drain(20s), "drain");
+        ::munmap(constant, size);
     });
 }
 

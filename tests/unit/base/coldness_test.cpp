@@ -25,7 +25,7 @@ void const* at(std::uintptr_t address)
     return reinterpret_cast<void const*>(address);
 }
 
-TEST(recent_blocks, are_known_until_so_many_bytes_were_copied)
+TEST(recent_blocks, are_known_until_so_many_bytes_passed)
 {
     recent_blocks r(1024 * kib);
     EXPECT_FALSE(r.again(at(0x10000000), 64 * kib));
@@ -35,7 +35,21 @@ TEST(recent_blocks, are_known_until_so_many_bytes_were_copied)
     EXPECT_FALSE(r.again(at(0x30000000), 1024 * kib));
     EXPECT_FALSE(r.again(at(0x10000000), 64 * kib));
     EXPECT_TRUE(r.again(at(0x10000000), 64 * kib));
-    EXPECT_EQ(r.copied(), (64 * 5 + 960 + 1024) * kib);
+    EXPECT_EQ(r.passed(), (64 * 5 + 960 + 1024) * kib);
+}
+
+TEST(recent_blocks, keep_a_note)
+{
+    using sight = recent_blocks::sight;
+    recent_blocks r(1024 * kib);
+    EXPECT_EQ(r.see(at(0x10000000), 4 * kib, 7), sight::none);
+    EXPECT_EQ(r.see(at(0x10000040), 4 * kib, 8), sight::none);  // the next line
+    EXPECT_EQ(r.see(at(0x10000000), 4 * kib, 7), sight::same);
+    EXPECT_EQ(r.see(at(0x10000000), 4 * kib, 9), sight::another);
+    EXPECT_EQ(r.see(at(0x10000000), 4 * kib, 9), sight::same);
+    EXPECT_EQ(r.see(at(0x10000040), 4 * kib, 8), sight::same);
+    EXPECT_FALSE(r.again(at(0x20000000), 1024 * kib));
+    EXPECT_EQ(r.see(at(0x10000000), 4 * kib, 9), sight::none);
 }
 
 TEST(recent_blocks, as_many_as_fit_are_all_known)
@@ -57,7 +71,7 @@ TEST(recent_blocks, many_threads_at_once)
         });
     for (auto& t : threads)
         t.join();
-    EXPECT_LE(r.copied(), 4 * 20000 * 64 * kib);
+    EXPECT_LE(r.passed(), 4 * 20000 * 64 * kib);
 }
 
 TEST(looks_cold, reads_in_the_block_alone)

@@ -123,14 +123,14 @@ INSTANTIATE_TEST_SUITE_P(copy, every_way,
 
 // Taking.
 
-/// Pages, of which the first, the third and so on cannot be written.
+/// Pages, of which the first, the third and so on cannot be written, or not even read.
 class striped_pages {
 public:
     static constexpr std::size_t page = 4096;
-    explicit striped_pages(std::size_t count) : bytes_(count * page), begin_(static_cast<std::uint8_t*>(map(bytes_)))
+    explicit striped_pages(std::size_t count, int outer = PROT_READ) : bytes_(count * page), begin_(static_cast<std::uint8_t*>(map(bytes_)))
     {
         for (std::size_t i = 0; i < count; i += 2)
-            EXPECT_EQ(mprotect(begin_ + i * page, page, PROT_READ), 0);
+            EXPECT_EQ(mprotect(begin_ + i * page, page, outer), 0);
     }
     striped_pages(striped_pages const&) = delete;
     striped_pages& operator=(striped_pages const&) = delete;
@@ -214,19 +214,35 @@ TEST(taking, copies_between_blocks_that_share_places_of_a_cache)
     munmap(there, apart + 65536);
 }
 
-TEST(way_to_receive, only_what_is_received_again_is_taken)
+TEST(is_rewritten, what_comes_again_with_other_bytes)
 {
-    using towline::base::receipt;
-    auto const source = pattern(65536);
-    auto const target = std::make_unique<std::uint8_t[]>(65536 + 4096);
-    EXPECT_EQ(towline::base::way_to_receive(target.get(), source.data(), 100), receipt::any);
-    for (std::size_t const size : {2048, 65536}) {
-        auto* const to = target.get() + (size == 2048 ? 0 : 4096);
-        EXPECT_EQ(towline::base::way_to_receive(to, source.data(), size), receipt::any) << size;
-        receipt const again = towline::base::way_to_receive(to, source.data(), size);
-        bool const pays_here = towline::base::way_to_receive(to, source.data(), size) != receipt::any;
-        EXPECT_EQ(again != receipt::any, pays_here) << size;
+    auto block = pattern(262144);
+    for (std::size_t const at : {0, 131072 + 13}) {
+        auto* const begin = block.data() + at;
+        for (std::size_t const size : {100, 1024, 2048, 32768}) {
+            EXPECT_FALSE(towline::base::is_rewritten(begin + size, size)) << size;
+            EXPECT_FALSE(towline::base::is_rewritten(begin + size, size)) << size;
+            bool const pays_here = [&] {
+                std::fill_n(begin + size, size, std::uint8_t{1});
+                return towline::base::is_rewritten(begin + size, size);
+            }();
+            EXPECT_TRUE(size != 100 || !pays_here);
+            EXPECT_FALSE(towline::base::is_rewritten(begin + size, size)) << size;
+            // A byte of each line is enough.
+            for (std::size_t i = 0; i < size; i += 64)
+                begin[size + i] = 2;
+            EXPECT_EQ(towline::base::is_rewritten(begin + size, size), pays_here) << size;
+        }
     }
+}
+
+TEST(is_rewritten, reads_in_the_block_alone)
+{
+    striped_pages const memory(3, PROT_NONE);
+    for (std::size_t const first : {0, 1, 63, 64, 65, 3000})
+        for (std::size_t const last : {0, 1, 63, 64, 65}) {
+            (void)towline::base::is_rewritten(memory.page_at(1) + first, striped_pages::page - first - last);
+        }
 }
 
 // Sizes around those at which another way is taken, to memory that comes again and again and to memory that does not.
