@@ -43,7 +43,7 @@ void engine::impl::bury(peer who)
     {
         std::lock_guard lock(p.mutex);
         p.flags.fetch_or(peer_state::dead, std::memory_order_seq_cst);
-        queued_messages.fetch_sub(p.queue.size(), std::memory_order_release);
+        left_queue(p.queue.size());
         p.queue.clear();
         p.queue_bytes = 0;
     }

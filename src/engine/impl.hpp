@@ -215,8 +215,8 @@ struct engine::impl {
     int poll_transports(int budget);
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
+    /// Lets what is queued leave before a wait returns; polls, if this thread holds the token.
     void see_off(bool polls);
-    std::atomic<bool> peer_is_away{false};  ///< something queued did not leave while see_off waited
     bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
     int (*poll_function)(void*) = nullptr;
     void* poll_context = nullptr;
@@ -259,6 +259,12 @@ struct engine::impl {
     std::mutex queued_mutex;
     std::vector<peer> queued_peers;
     std::atomic<std::size_t> queued_messages{0};
+    std::atomic<bool> peer_is_away{false};  ///< something of it did not leave while see_off waited, and has not since
+    void left_queue(std::size_t messages) noexcept
+    {
+        if (queued_messages.fetch_sub(messages, std::memory_order_release) == messages)
+            peer_is_away.store(false, std::memory_order_relaxed);
+    }
 
     // Sender's side of blocks (outbox.cpp, pulls.cpp).
     outbox pending;

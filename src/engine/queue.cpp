@@ -199,7 +199,7 @@ bool engine::impl::flush(peer to, peer_state& p)
         }
         p.queue_bytes -= m.payload.size() + sizeof m;
         p.queue.pop_front();
-        queued_messages.fetch_sub(1, std::memory_order_release);
+        left_queue(1);
     }
     p.flags.fetch_and(~peer_state::queued, std::memory_order_release);
     return true;

@@ -232,8 +232,6 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (ready(context)) {
             if (queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
                 see_off(held.token);
-            else if (peer_is_away.load(std::memory_order_relaxed)) [[unlikely]]
-                peer_is_away.store(false, std::memory_order_relaxed);
             return true;
         }
         if (++idle < spins) {

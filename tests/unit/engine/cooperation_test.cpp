@@ -206,35 +206,6 @@ TEST(engine_cooperation, plain_destinations_and_small_blocks_are_copied_by_the_r
     });
 }
 
-// A program that waits for a message and then goes on without us: its sender must not be left to wait for what found no room.
-TEST(engine_wait, who_leaves_sees_off_what_is_queued)
-{
-    in_a_job([] {
-        big_pair p;
-        rank_zero r;
-        r.into = p.to;
-        r.script.busy = true;
-        r.lend(p.from, 4096);
-        bool const came = r.engine->wait(
-            [&] {
-                if (r.ended == 0)
-                    return false;
-                CHECK_THAT(r.sent(wire::done) == 0);
-                r.script.busy = false;  // room, at the last look of this wait
-                return true;
-            },
-            "a message", std::chrono::seconds(20));
-        CHECK_THAT(came && r.ok && r.sent(wire::done) == 1);
-        // A peer that is away is not waited for.
-        r.script.busy = true;
-        r.lend(p.from, 4096);
-        CHECK_THAT(r.engine->wait([&] { return r.ended == 2; }, "a message", std::chrono::seconds(20)));
-        r.script.busy = false;
-        r.settle();
-        CHECK_THAT(r.sent(wire::done) == 2);
-    });
-}
-
 TEST(engine_cooperation, a_share_that_takes_long_ends_the_fetch_later)
 {
     in_a_job([] {

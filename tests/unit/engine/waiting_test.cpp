@@ -137,6 +137,44 @@ TEST(engine_wait, waiters_hand_the_polling_on)
     EXPECT_EQ(r.handled, messages);
 }
 
+// A program that waits for a message and then goes on without us: its sender must not be left to wait for what found no room.
+TEST(engine_wait, who_leaves_sees_off_what_is_queued)
+{
+    one_rank r(false);
+    struct answering {
+        one_rank* r;
+        eng::handler_id id = 0;
+    } answer{&r};
+    answer.id = r.engine->add_handler(
+        [](void* c, eng::engine& e, eng::incoming&) {
+            auto const& a = *static_cast<answering*>(c);
+            ++a.r->handled;
+            e.send_small(1, a.id, {});
+        },
+        &answer);
+    auto const wait_for = [&](int number, auto&& last) {
+        r.script.arrive(1, wire::first_direct + answer.id, {});
+        r.script.busy = true;
+        return r.engine->wait([&] { return r.handled == number && last(); }, "a question", 60s);
+    };
+    auto const make_room = [&] {
+        EXPECT_TRUE(r.script.sent.size() < static_cast<std::size_t>(r.handled));
+        r.script.busy = false;  // at the last look of this wait
+        return true;
+    };
+    EXPECT_TRUE(wait_for(1, make_room));
+    EXPECT_EQ(r.script.sent.size(), 1U);
+    // A peer that is away is waited for once.
+    EXPECT_TRUE(wait_for(2, [] { return true; }));
+    EXPECT_TRUE(wait_for(3, make_room));
+    EXPECT_EQ(r.script.sent.size(), 1U);
+    // Until it is back.
+    r.engine->progress();
+    EXPECT_EQ(r.script.sent.size(), 3U);
+    EXPECT_TRUE(wait_for(4, make_room));
+    EXPECT_EQ(r.script.sent.size(), 4U);
+}
+
 TEST(engine_wait, a_long_wait_costs_little)
 {
     for (bool const oversubscribed : {false, true}) {
