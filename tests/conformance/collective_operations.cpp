@@ -297,13 +297,7 @@ TEST(collective_deaths, of_simulated_peers_at_any_step)
             auto out = in;
             std::deque<col::collective_request> requests(size * 8);
             for (peer p = 0; p < size; ++p) {
-                eng::setup s;
-                s.rank = p;
-                s.size = size;
-                s.transports.push_back(net.make(p));
-                s.deaths = &net.deaths();
-                s.is_dead = &sim::network::dead;
-                s.context = &net;
+                eng::setup s = setup_over(net, p, size);
                 s.background = false;
                 engines.push_back(std::make_unique<eng::engine>(std::move(s)));
                 matchers.push_back(std::make_unique<match::matcher>(*engines[p], match::options{.eager = seed % 3 * 300}));

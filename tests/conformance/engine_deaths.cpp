@@ -119,14 +119,7 @@ TEST_P(engine_deaths, two_hundred_peers_and_random_deaths)
         std::deque<tally> tallies;
         std::deque<std::vector<std::byte>> buffers;
         for (peer p = 0; p < size; ++p) {
-            eng::setup s;
-            s.rank = p;
-            s.size = size;
-            s.transports.push_back(net.make(p));
-            s.deaths = &net.deaths();
-            s.is_dead = &sim::network::dead;
-            s.context = &net;
-            players[p].engine = std::make_unique<eng::engine>(std::move(s));
+            players[p].engine = std::make_unique<eng::engine>(setup_over(net, p, size));
             players[p].id = players[p].engine->add_handler(&player::on, &players[p]);
             players[p].kick = players[p].engine->add_handler(
                 [](void* c, eng::engine&, eng::incoming&) { std::exchange(static_cast<player*>(c)->errand, nullptr)(); }, &players[p]);
@@ -238,14 +231,7 @@ TEST_P(engine_deaths, last_words_are_heard_first)
                 std::uint64_t* handled;
             } context{&players[1], &handled_at_death};
             for (peer p = 0; p < 2; ++p) {
-                eng::setup s;
-                s.rank = p;
-                s.size = 2;
-                s.transports.push_back(net.make(p));
-                s.deaths = &net.deaths();
-                s.is_dead = &sim::network::dead;
-                s.context = &net;
-                players[p].engine = std::make_unique<eng::engine>(std::move(s));
+                players[p].engine = std::make_unique<eng::engine>(setup_over(net, p, 2));
                 players[p].id = players[p].engine->add_handler(&player::on, &players[p]);
             }
             players[1].engine->on_death(
@@ -275,14 +261,7 @@ TEST_P(engine_deaths, a_flood_of_others_hides_no_death)
         sim::network net(1, 3, o);
         std::deque<player> players(3);
         for (peer p = 0; p < 3; ++p) {
-            eng::setup s;
-            s.rank = p;
-            s.size = 3;
-            s.transports.push_back(net.make(p));
-            s.deaths = &net.deaths();
-            s.is_dead = &sim::network::dead;
-            s.context = &net;
-            players[p].engine = std::make_unique<eng::engine>(std::move(s));
+            players[p].engine = std::make_unique<eng::engine>(setup_over(net, p, 3));
             players[p].id = players[p].engine->add_handler(&player::on, &players[p]);
             players[p].engine->on_death(&player::on_death, &players[p]);
         }

@@ -118,6 +118,19 @@ private:
 
 using body = std::function<void(rank_context&)>;
 
+/// A rank of a simulated network.
+inline eng::setup setup_over(towline::transport::sim::network& net, peer rank, peer size)
+{
+    eng::setup s;
+    s.rank = rank;
+    s.size = size;
+    s.transports.push_back(net.make(rank));
+    s.deaths = &net.deaths();
+    s.is_dead = &towline::transport::sim::network::dead;
+    s.context = &net;
+    return s;
+}
+
 /// Threads of one process, one per rank.
 inline void run_threads(fabric kind, peer size, options const& o, ranks::board const& board, body const& f)
 {
@@ -135,19 +148,15 @@ inline void run_threads(fabric kind, peer size, options const& o, ranks::board c
         counts.emplace_back(32);
     std::vector<std::unique_ptr<eng::engine>> engines;
     for (peer p = 0; p < size; ++p) {
-        eng::setup s;
-        s.rank = p;
-        s.size = size;
+        eng::setup s = maps(kind) ? eng::setup{} : setup_over(net, p, size);
         if (maps(kind)) {
+            s.rank = p;
+            s.size = size;
             s.transports.push_back(towline::transport::self::make(p, &memory.event(p), towline::base::fence_side::notifier_fences));
             s.transports.push_back(conformance::shm::make(memory.of(p)));
             s.event = &memory.event(p);
         } else {
-            s.transports.push_back(net.make(p));
             s.event = &net.event(p);
-            s.deaths = &net.deaths();
-            s.is_dead = &sim::network::dead;
-            s.context = &net;
         }
         s.counters = counts[p];
         s.shared_arena = true;

@@ -34,14 +34,7 @@ TEST_P(matching_deaths, everything_for_the_dead_ends)
             std::vector<std::unique_ptr<match::matcher>> matchers(3);
             std::vector<std::unique_ptr<eng::engine>> engines;
             for (peer p = 0; p < 3; ++p) {
-                eng::setup s;
-                s.rank = p;
-                s.size = 3;
-                s.transports.push_back(net.make(p));
-                s.deaths = &net.deaths();
-                s.is_dead = &sim::network::dead;
-                s.context = &net;
-                engines.push_back(std::make_unique<eng::engine>(std::move(s)));
+                engines.push_back(std::make_unique<eng::engine>(setup_over(net, p, 3)));
                 matchers[p] = std::make_unique<match::matcher>(*engines[p], match::options{.threaded = seed % 2 == 0});
             }
             match::matcher& m = *matchers[1];
