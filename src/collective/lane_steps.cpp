@@ -1,35 +1,17 @@
 #include "collective/lane_steps.hpp"
 
-#include "base/copy.hpp"
+#include "collective/lane_offers.hpp"
 #include "collective/schedule.hpp"
 
 #include <towline/error.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 namespace towline::collective {
 namespace {
 
 /// Looks for a stage between two looks for the dead.
 constexpr std::uint32_t looks = 256;
-
-void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
-{
-    if (bytes >= 4096)
-        base::copy_block(to, from, bytes);
-    else if (bytes != 0)
-        std::memcpy(to, from, bytes);
-}
-
-/// What another rank lent, and this rank alone reads.
-void receive_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
-{
-    if (base::is_rewritten(from, bytes))
-        base::copy_taking(to, from, bytes);
-    else
-        move_bytes(to, from, bytes);
-}
 
 } // namespace
 
@@ -111,62 +93,17 @@ bool lane_run::meet(lane_step const& s)
     return true;
 }
 
-bool lane_run::has_one_reader(int rank) const noexcept
+lane_offers lane_run::offers() const noexcept
 {
-    return lanes_->size() == 2 && rank != lanes_->rank() && lanes_->of(rank, number_).offers().what == lanes::offer::lent;
-}
-
-std::byte const* lane_run::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
-{
-    lanes::slot& s = lanes_->of(rank, number_);
-    auto const there = s.offers();
-    if (there.what == lanes::offer::failed)
-        throw failure_of(there);
-    if (there.bytes != expected || offset > expected || size > expected - offset)
-        throw state::failed_mismatch;
-    switch (there.what) {
-    case lanes::offer::in_line: return s.line() + offset;
-    case lanes::offer::behind: return lanes_->payload_of(rank, number_) + offset;
-    case lanes::offer::lent:
-        if (rank != lanes_->rank())
-            lanes_->count_moved(size);
-        return lanes_->memory().attach(s.send + offset, size);
-    default: throw state::failed_mismatch;
-    }
-}
-
-std::byte* lane_run::target(int rank, std::uint64_t offset, std::uint64_t size)
-{
-    lanes::slot const& s = lanes_->of(rank, number_);
-    auto const there = s.offers();
-    if (there.what == lanes::offer::failed)
-        throw failure_of(there);
-    if (there.what != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
-        throw state::failed_mismatch;
-    if (rank != lanes_->rank())
-        lanes_->count_moved(size);
-    return lanes_->memory().attach(s.receive + offset, size);
-}
-
-void lane_run::bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
-{
-    std::byte const* const from = source(rank, offset, size, expected);
-    if (has_one_reader(rank))
-        receive_bytes(to, from, size);
-    else
-        move_bytes(to, from, size);
+    return {*lanes_, number_};
 }
 
 void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& r)
 {
-    bring(last, to, offset, size, expected);
-    for (int rank = last - 1; rank >= 0; --rank) {
-        auto const* const from = source(rank, offset, size, expected);
-        bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
-        r.apply(from, to, size / r.element, r.context);
-        if (takes)
-            base::take_lines(from, size);
-    }
+    lane_offers all = offers();
+    all.bring(last, to, offset, size, expected);
+    for (int rank = last - 1; rank >= 0; --rank)
+        all.look_at(rank, offset, size, expected, [&](std::byte const* from) { r.apply(from, to, size / r.element, r.context); });
 }
 
 void lane_run::fold(lane_step const& s, combination const& r)
@@ -188,11 +125,11 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     for (std::uint64_t done = 0; done < s.size; done += step) {
         std::uint64_t const offset = s.offset + done;
         std::uint64_t const size = std::min(step, s.size - done);
-        std::byte* const sum = is_free ? target(home, offset, size) : static_cast<std::byte*>(s.to);
+        std::byte* const sum = is_free ? offers().target(home, offset, size) : static_cast<std::byte*>(s.to);
         fold_piece(lanes_->size() - 1, sum, offset, size, s.expected, r);
         for (int rank = first; rank < behind; ++rank)
             if (!is_free || rank != home)
-                move_bytes(target(rank, offset, size), sum, size);
+                move_bytes(offers().target(rank, offset, size), sum, size);
     }
 }
 
@@ -200,39 +137,25 @@ bool lane_run::run(lane_step const& s, combination const& r)
 {
     using kind = lane_step::kind;
     switch (s.what) {
-    case kind::post: {
-        bool const fits = s.size <= lanes::inline_bytes;
-        if (!may_write(!fits))
+    case kind::post:
+        if (!may_write(s.size > lanes::inline_bytes))
             return false;
-        lanes::slot& mine = lanes_->mine(number_);
-        move_bytes(fits ? mine.line() : lanes_->my_payload(number_), s.from, s.size);
-        lanes_->count_posted(s.size);
-        mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, s.size);
-        lanes_->publish(number_, s.stage, s.rank);
+        offers().post(s.from, s.size, s.stage, s.rank);
         return true;
-    }
-    case kind::lend: {
+    case kind::lend:
         if (!may_write(false))
             return false;
-        lanes::slot& mine = lanes_->mine(number_);
-        mine.send = s.size == 0 ? 0 : lanes_->memory().find(s.from, s.size);
-        mine.receive = s.expected == 0 ? 0 : lanes_->memory().find(s.to, s.expected);
-        mine.receive_size = s.expected;
-        if (s.size != 0 && mine.send == 0)
-            throw state::failed_lost;
-        mine.set(lanes::offer::lent, s.size);
-        lanes_->publish(number_, s.stage, s.rank);
+        offers().lend(s.from, s.size, s.to, s.expected, s.stage, s.rank);
         return true;
-    }
     case kind::mark:
         lanes_->publish(number_, s.stage, s.rank);
         return true;
     case kind::meet: return meet(s);
     case kind::take:
-        bring(s.rank, s.to, s.offset, s.size, s.expected);
+        offers().bring(s.rank, s.to, s.offset, s.size, s.expected);
         return true;
     case kind::push:
-        move_bytes(target(s.rank, s.offset, s.size), s.from, s.size);
+        move_bytes(offers().target(s.rank, s.offset, s.size), s.from, s.size);
         return true;
     case kind::fold:
         fold(s, r);

@@ -11,6 +11,7 @@
 namespace towline::collective {
 
 struct combination;
+class lane_offers;
 
 /// Whom a stage is for: everybody.
 inline constexpr int all_ranks = -1;
@@ -83,13 +84,7 @@ private:
     [[nodiscard]] bool may_write(bool payload);
     [[nodiscard]] bool meet(lane_step const&);
     [[nodiscard]] bool meet_one(int rank, int stage);
-    /// Where `rank` offers `size` bytes at `offset`; throws a state if it does not.
-    [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
-    [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
-    /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
-    [[nodiscard]] bool has_one_reader(int rank) const noexcept;
-    /// Copies what source() says.
-    void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] lane_offers offers() const noexcept;
     void fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);

@@ -30,7 +30,8 @@ void bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_C
 void gather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
             int root, MPI_Comm comm)
 {
-    run("MPI_Gather", comm, plans::gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+    if (!at_once::gather(get(comm, "comm"), "MPI_Gather", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+        run("MPI_Gather", comm, plans::gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
 }
 
 void gatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
@@ -42,7 +43,8 @@ void gatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, vo
 void scatter(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
              int root, MPI_Comm comm)
 {
-    run("MPI_Scatter", comm, plans::scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+    if (!at_once::scatter(get(comm, "comm"), "MPI_Scatter", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
+        run("MPI_Scatter", comm, plans::scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
 }
 
 void scatterv(void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -54,7 +56,8 @@ void scatterv(void const* sendbuf, wide_array sendcounts, wide_array displs, MPI
 void allgather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                MPI_Comm comm)
 {
-    run("MPI_Allgather", comm, plans::allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    if (!at_once::allgather(get(comm, "comm"), "MPI_Allgather", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
+        run("MPI_Allgather", comm, plans::allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
 void allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
@@ -66,7 +69,8 @@ void allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
 void alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
               MPI_Comm comm)
 {
-    run("MPI_Alltoall", comm, plans::alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    if (!at_once::alltoall(get(comm, "comm"), "MPI_Alltoall", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
+        run("MPI_Alltoall", comm, plans::alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
 void alltoallv(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
@@ -100,12 +104,14 @@ void reduce_scatter(void const* sendbuf, void* recvbuf, wide_array recvcounts, M
 
 void reduce_scatter_block(void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    run("MPI_Reduce_scatter_block", comm, plans::reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op);
+    if (!at_once::reduce_scatter_block(get(comm, "comm"), "MPI_Reduce_scatter_block", sendbuf, recvbuf, recvcount, datatype, op))
+        run("MPI_Reduce_scatter_block", comm, plans::reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op);
 }
 
 void scan(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    run("MPI_Scan", comm, plans::scan, sendbuf, recvbuf, count, datatype, op);
+    if (!at_once::scan(get(comm, "comm"), "MPI_Scan", sendbuf, recvbuf, count, datatype, op))
+        run("MPI_Scan", comm, plans::scan, sendbuf, recvbuf, count, datatype, op);
 }
 
 void exscan(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)

@@ -18,12 +18,23 @@ constexpr std::uint64_t progress_every = 32;
     return reinterpret_cast<std::uintptr_t>(buffer) >= 4096;
 }
 
-/// Bytes of data that fit a slot; 0: none, or not of this kind.
+/// Bytes of data that may be shown; 0: none, or not of this kind.
 [[nodiscard]] std::uint64_t bytes_of(MPI_Count count, MPI_Datatype datatype) noexcept
 {
+    constexpr std::uint64_t most = collective::lanes::payload_bytes;
     auto const size = static_cast<std::uint64_t>(plain_size(datatype));
     auto const n = static_cast<std::uint64_t>(count);
-    return n <= collective::lanes::inline_bytes && n * size <= collective::lanes::inline_bytes ? n * size : 0;
+    return n <= most && n * size <= most ? n * size : 0;
+}
+
+/// This rank's part of so many blocks, or those of all.
+[[nodiscard]] std::uint64_t of_all(communicator const& c, std::uint64_t bytes) noexcept
+{
+    return bytes * static_cast<std::uint64_t>(c.size());
+}
+[[nodiscard]] void* own_block(communicator const& c, void const* all, std::uint64_t bytes) noexcept
+{
+    return static_cast<std::byte*>(const_cast<void*>(all)) + bytes * static_cast<std::uint64_t>(c.rank());
 }
 
 [[nodiscard]] bool may_begin(communicator& c, std::uint64_t bytes) noexcept
@@ -66,6 +77,70 @@ bool bcast(communicator& c, char const* call, void* buffer, MPI_Count count, MPI
     return true;
 }
 
+bool gather(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+            MPI_Count recvcount, MPI_Datatype recvtype, int root)
+{
+    bool const is_root = root == c.rank();
+    std::uint64_t const bytes = is_root ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype);
+    if (bytes == 0 || !c.has_peer(root) || (is_root && !is_memory(recvbuf)))
+        return false;
+    void const* own = sendbuf;
+    if (is_root && sendbuf == MPI_IN_PLACE)
+        own = own_block(c, recvbuf, bytes);
+    else if (!is_memory(sendbuf) || (is_root && (bytes_of(sendcount, sendtype) != bytes || sendbuf == own_block(c, recvbuf, bytes))))
+        return false;
+    if (!may_begin(c, bytes))
+        return false;
+    run(c, call, [=](auto& o) { return o.gather(own, recvbuf, bytes, root); });
+    return true;
+}
+
+bool scatter(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+             MPI_Count recvcount, MPI_Datatype recvtype, int root)
+{
+    bool const is_root = root == c.rank();
+    std::uint64_t const bytes = is_root ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype);
+    if (bytes == 0 || !c.has_peer(root) || (is_root && !is_memory(sendbuf)))
+        return false;
+    void* own = recvbuf;
+    if (is_root && recvbuf == MPI_IN_PLACE)
+        own = own_block(c, sendbuf, bytes);
+    else if (!is_memory(recvbuf) || (is_root && (bytes_of(recvcount, recvtype) != bytes || recvbuf == own_block(c, sendbuf, bytes))))
+        return false;
+    if (!may_begin(c, of_all(c, bytes)))
+        return false;
+    run(c, call, [=](auto& o) { return o.scatter(sendbuf, own, bytes, root); });
+    return true;
+}
+
+bool allgather(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+               MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    std::uint64_t const bytes = bytes_of(recvcount, recvtype);
+    if (bytes == 0 || !is_memory(recvbuf))
+        return false;
+    void const* own = sendbuf;
+    if (sendbuf == MPI_IN_PLACE)
+        own = own_block(c, recvbuf, bytes);
+    else if (!is_memory(sendbuf) || bytes_of(sendcount, sendtype) != bytes || sendbuf == own_block(c, recvbuf, bytes))
+        return false;
+    if (!may_begin(c, bytes))
+        return false;
+    run(c, call, [=](auto& o) { return o.allgather(own, recvbuf, bytes); });
+    return true;
+}
+
+bool alltoall(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+              MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    std::uint64_t const bytes = bytes_of(recvcount, recvtype);
+    if (bytes == 0 || !is_memory(sendbuf) || !is_memory(recvbuf) || bytes_of(sendcount, sendtype) != bytes || sendbuf == recvbuf ||
+        !may_begin(c, of_all(c, bytes)))
+        return false;
+    run(c, call, [=](auto& o) { return o.alltoall(sendbuf, recvbuf, bytes); });
+    return true;
+}
+
 bool reduce(communicator& c, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
             int root)
 {
@@ -91,6 +166,32 @@ bool allreduce(communicator& c, char const* call, void const* sendbuf, void* rec
         return false;
     auto const n = static_cast<std::size_t>(count);
     run(c, call, [=](auto& o) { return o.allreduce(own, recvbuf, bytes, [=](void const* in, void* inout) { combine(in, inout, n); }); });
+    return true;
+}
+
+bool reduce_scatter_block(communicator& c, char const* call, void const* sendbuf, void* recvbuf, MPI_Count recvcount,
+                          MPI_Datatype datatype, MPI_Op op)
+{
+    std::uint64_t const bytes = bytes_of(recvcount, datatype);
+    collective::reduction const combine = reduction::of_predefined(op, datatype);
+    if (bytes == 0 || combine == nullptr || !is_memory(sendbuf) || !is_memory(recvbuf) || sendbuf == recvbuf ||
+        !may_begin(c, of_all(c, bytes)))
+        return false;
+    auto const n = static_cast<std::size_t>(recvcount);
+    auto const add = [=](void const* in, void* inout) { combine(in, inout, n); };
+    run(c, call, [=](auto& o) { return o.reduce_scatter(sendbuf, recvbuf, bytes, add); });
+    return true;
+}
+
+bool scan(communicator& c, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+{
+    std::uint64_t const bytes = bytes_of(count, datatype);
+    collective::reduction const combine = reduction::of_predefined(op, datatype);
+    void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
+    if (bytes == 0 || combine == nullptr || !is_memory(own) || !is_memory(recvbuf) || sendbuf == recvbuf || !may_begin(c, bytes))
+        return false;
+    auto const n = static_cast<std::size_t>(count);
+    run(c, call, [=](auto& o) { return o.scan(own, recvbuf, bytes, [=](void const* in, void* inout) { combine(in, inout, n); }); });
     return true;
 }
 

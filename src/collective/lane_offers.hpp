@@ -1,0 +1,53 @@
+#pragma once
+// What the ranks offer each other in one operation over lanes.
+
+#include "base/copy.hpp"
+#include "collective/lane_steps.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace towline::collective {
+
+/// As one rank sees it. Its own slot may be written (lanes::may_write), and it meets others before it looks at theirs.
+class lane_offers {
+public:
+    lane_offers(lanes& l, std::uint64_t number) noexcept : lanes_(l), number_(number) {}
+
+    /// A copy, in the slot or behind it: at most lanes::payload_bytes.
+    void post(void const* data, std::uint64_t bytes, int stage, int whom) noexcept;
+    /// Bytes where they are: `send` to be read and `receive` to be written. Throws failed_lost if nobody reaches what is to be read.
+    void lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int stage, int whom);
+
+    // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached.
+
+    /// `size` bytes at `offset` of `expected` that it offers.
+    [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// `size` bytes at `offset` of what it lent to be written.
+    [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
+    /// Copies what source() says.
+    void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// Calls read(bytes) with it.
+    template <class Read>
+    void look_at(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, Read&& read)
+    {
+        std::byte const* const from = source(rank, offset, size, expected);
+        bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
+        read(from);
+        if (takes)
+            base::take_lines(from, size);
+    }
+
+private:
+    /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
+    [[nodiscard]] bool has_one_reader(int rank) const noexcept;
+    [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
+
+    lanes& lanes_;
+    std::uint64_t const number_;
+};
+
+/// memcpy, for bytes that may be many.
+void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept;
+
+} // namespace towline::collective
