@@ -243,10 +243,11 @@ private:
     // These three as in lane_builder.
     void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
     {
-        if (!keeps || lanes_.are_posted(most, one_way_) || lanes_.memory().find(data, bytes) == 0)
+        std::uint64_t const place = keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
+        if (place == 0)
             return post(data, bytes, whom, 1);
         is_lent_ = true;
-        offers_.lend(data, bytes, nullptr, 0, 1, whom);
+        offers_.lend(place, bytes, 0, 0, 1, whom);
     }
     void has_read(std::uint64_t most, int whom = all_ranks)
     {

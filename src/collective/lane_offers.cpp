@@ -1,7 +1,10 @@
 #include "collective/lane_offers.hpp"
 
+#include "base/prefetch.hpp"
+
 #include <towline/error.hpp>
 
+#include <algorithm>
 #include <cstring>
 
 namespace towline::collective {
@@ -24,16 +27,18 @@ void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int who
     lanes_.count_posted(bytes);
     mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, bytes);
     lanes_.publish(number_, stage, whom);
+    constexpr std::uint64_t line = 64, most = 8 * line;
+    for (std::uint64_t at = 0; !fits && at < std::min(bytes, most); at += line)
+        base::prefetch_to_write(lanes_.my_payload(number_ + 1) + at);
 }
 
-void lane_offers::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int stage, int whom)
+void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
+                       int whom) noexcept
 {
     lanes::slot& mine = lanes_.mine(number_);
-    mine.send = send_bytes == 0 ? 0 : lanes_.memory().find(send, send_bytes);
-    mine.receive = receive_bytes == 0 ? 0 : lanes_.memory().find(receive, receive_bytes);
+    mine.send = send;
+    mine.receive = receive;
     mine.receive_size = receive_bytes;
-    if (send_bytes != 0 && mine.send == 0)
-        throw state::failed_lost;
     mine.set(lanes::offer::lent, send_bytes);
     lanes_.publish(number_, stage, whom);
 }

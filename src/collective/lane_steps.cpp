@@ -133,6 +133,15 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     }
 }
 
+void lane_run::lend(lane_step const& s)
+{
+    node_memory const& memory = lanes_->memory();
+    std::uint64_t const send = s.size == 0 ? 0 : memory.find(s.from, s.size);
+    if (s.size != 0 && send == 0)
+        throw state::failed_lost;
+    offers().lend(send, s.size, s.expected == 0 ? 0 : memory.find(s.to, s.expected), s.expected, s.stage, s.rank);
+}
+
 bool lane_run::run(lane_step const& s, combination const& r)
 {
     using kind = lane_step::kind;
@@ -145,7 +154,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
     case kind::lend:
         if (!may_write(false))
             return false;
-        offers().lend(s.from, s.size, s.to, s.expected, s.stage, s.rank);
+        lend(s);
         return true;
     case kind::mark:
         lanes_->publish(number_, s.stage, s.rank);

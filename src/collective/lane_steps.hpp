@@ -86,6 +86,7 @@ private:
     [[nodiscard]] bool meet_one(int rank, int stage);
     [[nodiscard]] lane_offers offers() const noexcept;
     void fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&);
+    void lend(lane_step const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
     [[nodiscard]] bool end();

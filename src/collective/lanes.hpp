@@ -12,6 +12,7 @@
 //
 // Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
 
+#include "base/prefetch.hpp"
 #include "collective/node_memory.hpp"
 
 #include <algorithm>
@@ -141,6 +142,7 @@ public:
     void publish(std::uint64_t number, int stage, int whom) noexcept
     {
         mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
+        base::prefetch_to_write(&mine(number + 1));  // others have read it; here is a wait, most of the time
         wake(whom);
     }
     /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They get on: a failed rank has reached every stage.

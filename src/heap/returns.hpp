@@ -3,6 +3,8 @@
 // linked through the blocks themselves. Anybody pushes, only the owner takes; taking is an exchange, so there is no ABA.
 // Lives in the arena's first page, zero at first. What is read from here may be anything: the owner checks every offset.
 
+#include "base/prefetch.hpp"
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -32,14 +34,7 @@ struct alignas(64) return_box {
     }
 
     /// Fetches the line for writing, for who expects to find something.
-    void expect() noexcept
-    {
-#if defined(__x86_64__)
-        asm volatile("prefetchw %0" : : "m"(list));
-#else
-        __builtin_prefetch(&list, 1);
-#endif
-    }
+    void expect() noexcept { base::prefetch_to_write(&list); }
 
     /// True if a take would find something; plain loads of one line.
     [[nodiscard]] bool any() const noexcept

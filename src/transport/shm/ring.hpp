@@ -22,6 +22,7 @@
 // A side believes nothing that the other wrote: every index is masked with a capacity read once, every length is checked.
 
 #include "base/copy.hpp"
+#include "base/prefetch.hpp"
 #include "transport/transport.hpp"
 
 #include <atomic>
@@ -164,14 +165,7 @@ private:
     }
     /// Begins to bring a cell that will soon be written into this core's cache, out of the consumer's: several at once in a burst, where
     /// the stores themselves would fetch one after the other.
-    void own_ahead() const noexcept
-    {
-#if defined(__x86_64__)
-        asm volatile("prefetchw %0" : : "m"(*cell((tail_ + ahead) & (capacity_ - 1))));
-#else
-        __builtin_prefetch(cell((tail_ + ahead) & (capacity_ - 1)), 1);
-#endif
-    }
+    void own_ahead() const noexcept { base::prefetch_to_write(cell((tail_ + ahead) & (capacity_ - 1))); }
     static constexpr std::uint64_t ahead = 8;
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
