@@ -36,7 +36,7 @@ int main(int argc, char** argv)
             program.add({.name = e.name, .size = size, .subject = "towline"}, [=](bench::sampler& s) {
                 auto const f = collective::find_reduction(e.op, e.k);
                 std::size_t const n = size / layout::info(e.k).extent;
-                s.batch(batch, [=] { f(in, inout, n); });
+                s.batch(batch, [=] { f(in, inout, inout, n); });
             });
         program.add({.name = "copy", .size = size, .subject = "memcpy"}, [=](bench::sampler& s) {
             s.batch(batch, [=] {

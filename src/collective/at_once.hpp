@@ -48,7 +48,7 @@ public:
     }
 
     // As in over_lanes.hpp, but for `in_place`: there `send` is where the contribution is. `Combine` does one step of a reduction, of all
-    // bytes that this rank combines: combine(in, inout).
+    // bytes that this rank combines: combine(in, other, out), as collective::reduction.
 
     [[nodiscard]] state bcast(void* data, std::uint64_t bytes, int root)
     {
@@ -319,19 +319,19 @@ private:
     template <class Combine>
     void fold(int last, void const* own, void* receive, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all, Combine& combine)
     {
-        bool const keeps = own != receive;
-        if (last == lanes_.rank() && keeps)
-            copy(receive, own, bytes);
-        else
-            bring(last, receive, offset, bytes, all);
-        for (int rank = last - 1; rank >= 0; --rank) {
-            if (rank == lanes_.rank() && keeps)
-                combine(own, receive);
+        auto const with = [&](int rank, auto&& use) {
+            if (rank == lanes_.rank() && own != receive)
+                use(own);
             else if (is_in_line(rank, all)) [[likely]]
-                combine(lanes_.of(rank, number_).line() + offset, receive);
+                use(lanes_.of(rank, number_).line() + offset);
             else
-                offers_.look_at(rank, offset, bytes, all, [&](std::byte const* from) { combine(from, receive); });
-        }
+                offers_.look_at(rank, offset, bytes, all, use);
+        };
+        if (last == 0)
+            return with(0, [&](void const* only) { copy(receive, only, bytes); });
+        with(last, [&](void const* other) { with(last - 1, [&](void const* in) { combine(in, other, receive); }); });
+        for (int rank = last - 2; rank >= 0; --rank)
+            with(rank, [&](void const* in) { combine(in, receive, receive); });
     }
 
     lanes& lanes_;

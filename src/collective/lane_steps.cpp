@@ -101,9 +101,16 @@ lane_offers lane_run::offers() const noexcept
 void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& r)
 {
     lane_offers all = offers();
-    all.bring(last, to, offset, size, expected);
-    for (int rank = last - 1; rank >= 0; --rank)
-        all.look_at(rank, offset, size, expected, [&](std::byte const* from) { r.apply(from, to, size / r.element, r.context); });
+    std::uint64_t const count = size / r.element;
+    int next = last - 1;
+    if (last == 0 || r.join == nullptr)
+        all.bring(last, to, offset, size, expected);
+    else
+        all.look_at(last, offset, size, expected, [&](std::byte const* other) {
+            all.look_at(next--, offset, size, expected, [&](std::byte const* in) { r.join(in, other, to, count, r.context); });
+        });
+    for (; next >= 0; --next)
+        all.look_at(next, offset, size, expected, [&](std::byte const* in) { r.apply(in, to, count, r.context); });
 }
 
 void lane_run::fold(lane_step const& s, combination const& r)

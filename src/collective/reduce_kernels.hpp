@@ -102,24 +102,34 @@ struct bxor {
     static T of(T a, T b) noexcept { return static_cast<T>(a ^ b); }
 };
 
+// `out` is `other` or overlaps neither: then no turn of a loop depends on another, which compilers cannot know.
+#if defined(__clang__)
+#define TOWLINE_TURNS_ARE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TOWLINE_TURNS_ARE_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /// `Parts` numbers an element.
 template <class Op, class T, std::size_t Parts = 1>
-void each(void const* in, void* inout, std::size_t count) noexcept
+void each(void const* in, void const* other, void* out, std::size_t count) noexcept
 {
-    T const* __restrict const a = static_cast<T const*>(in);
-    T* __restrict const b = static_cast<T*>(inout);
+    T const* const a = static_cast<T const*>(in);
+    T const* const b = static_cast<T const*>(other);
+    T* const c = static_cast<T*>(out);
+    TOWLINE_TURNS_ARE_INDEPENDENT
     for (std::size_t i = 0; i < Parts * count; ++i)
-        b[i] = Op::of(a[i], b[i]);
+        c[i] = Op::of(a[i], b[i]);
 }
 
 #if defined(__F16C__)
 /// half, eight at a time: the vectorizer does not convert them. Rounding a result from single gives what half's own operation would.
 template <class Op, std::size_t Parts>
-void each_half(void const* in, void* inout, std::size_t count) noexcept
+void each_half(void const* in, void const* other, void* out, std::size_t count) noexcept
 {
     constexpr std::size_t lanes = 8;
     half const* const a = static_cast<half const*>(in);
-    half* const b = static_cast<half*>(inout);
+    half const* const b = static_cast<half const*>(other);
+    half* const c = static_cast<half*>(out);
     std::size_t const n = Parts * count;
     std::size_t i = 0;
     for (; i + lanes <= n; i += lanes) {
@@ -128,27 +138,30 @@ void each_half(void const* in, void* inout, std::size_t count) noexcept
         _mm256_storeu_ps(y, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<__m128i const*>(b + i))));
         for (std::size_t k = 0; k < lanes; ++k)
             y[k] = Op::of(x[k], y[k]);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(b + i), _mm256_cvtps_ph(_mm256_loadu_ps(y), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(c + i), _mm256_cvtps_ph(_mm256_loadu_ps(y), _MM_FROUND_TO_NEAREST_INT));
     }
     for (; i < n; ++i)
-        b[i] = Op::of(a[i], b[i]);
+        c[i] = Op::of(a[i], b[i]);
 }
-template <> void each<sum, half, 1>(void const* in, void* inout, std::size_t n) noexcept { each_half<sum, 1>(in, inout, n); }
-template <> void each<sum, half, 2>(void const* in, void* inout, std::size_t n) noexcept { each_half<sum, 2>(in, inout, n); }
-template <> void each<prod, half, 1>(void const* in, void* inout, std::size_t n) noexcept { each_half<prod, 1>(in, inout, n); }
-template <> void each<max, half, 1>(void const* in, void* inout, std::size_t n) noexcept { each_half<max, 1>(in, inout, n); }
-template <> void each<min, half, 1>(void const* in, void* inout, std::size_t n) noexcept { each_half<min, 1>(in, inout, n); }
+template <> void each<sum, half, 1>(void const* a, void const* b, void* c, std::size_t n) noexcept { each_half<sum, 1>(a, b, c, n); }
+template <> void each<sum, half, 2>(void const* a, void const* b, void* c, std::size_t n) noexcept { each_half<sum, 2>(a, b, c, n); }
+template <> void each<prod, half, 1>(void const* a, void const* b, void* c, std::size_t n) noexcept { each_half<prod, 1>(a, b, c, n); }
+template <> void each<max, half, 1>(void const* a, void const* b, void* c, std::size_t n) noexcept { each_half<max, 1>(a, b, c, n); }
+template <> void each<min, half, 1>(void const* a, void const* b, void* c, std::size_t n) noexcept { each_half<min, 1>(a, b, c, n); }
 #endif
 
 template <class T>
-void complex_prod(void const* in, void* inout, std::size_t count) noexcept
+void complex_prod(void const* in, void const* other, void* out, std::size_t count) noexcept
 {
-    T const* __restrict const a = static_cast<T const*>(in);
-    T* __restrict const b = static_cast<T*>(inout);
+    T const* const a = static_cast<T const*>(in);
+    T const* const b = static_cast<T const*>(other);
+    T* const c = static_cast<T*>(out);
+    TOWLINE_TURNS_ARE_INDEPENDENT
     for (std::size_t i = 0; i < 2 * count; i += 2) {
         T const real = static_cast<T>(a[i] * b[i] - a[i + 1] * b[i + 1]);
-        b[i + 1] = static_cast<T>(a[i] * b[i + 1] + a[i + 1] * b[i]);
-        b[i] = real;
+        T const imaginary = static_cast<T>(a[i] * b[i + 1] + a[i + 1] * b[i]);
+        c[i] = real;
+        c[i + 1] = imaginary;
     }
 }
 
@@ -159,29 +172,43 @@ struct pair {
 };
 
 template <class Order, class Value, class Index>
-void locate(void const* in, void* inout, std::size_t count) noexcept
+void locate(void const* in, void const* other, void* out, std::size_t count) noexcept
 {
     using element = pair<Value, Index>;
-    element const* __restrict const a = static_cast<element const*>(in);
-    element* __restrict const b = static_cast<element*>(inout);
+    element const* const a = static_cast<element const*>(in);
+    element const* const b = static_cast<element const*>(other);
+    element* const c = static_cast<element*>(out);
+    TOWLINE_TURNS_ARE_INDEPENDENT
     for (std::size_t i = 0; i < count; ++i) {
         bool const a_nan = a[i].value != a[i].value, b_nan = b[i].value != b[i].value;
         bool const better = Order::before(a[i].value, b[i].value) | (a_nan & !b_nan);
         bool const equal = (a[i].value == b[i].value) | (a_nan & b_nan);
         bool const take = better | (equal & (a[i].index < b[i].index));
-        b[i].value = take ? a[i].value : b[i].value;
-        b[i].index = take ? a[i].index : b[i].index;
+        c[i].value = take ? a[i].value : b[i].value;
+        c[i].index = take ? a[i].index : b[i].index;
     }
 }
 
 template <std::size_t Bytes>
-void replace(void const* in, void* inout, std::size_t count) noexcept
+void replace(void const* in, void const*, void* out, std::size_t count) noexcept
 {
     if (count != 0)
-        __builtin_memcpy(inout, in, Bytes * count);
+        __builtin_memcpy(out, in, Bytes * count);
 }
 
-void no_op(void const*, void*, std::size_t) noexcept {}
+template <std::size_t Bytes>
+void no_op(void const*, void const* other, void* out, std::size_t count) noexcept
+{
+    if (out != other)
+        __builtin_memcpy(out, other, Bytes * count);
+}
+
+/// What every kind has.
+template <std::size_t Bytes>
+constexpr reduction opaque(operation op) noexcept
+{
+    return op == operation::replace ? replace<Bytes> : op == operation::no_op ? no_op<Bytes> : nullptr;
+}
 
 template <class T>
 constexpr reduction integer(operation op, bool logical) noexcept
@@ -197,8 +224,7 @@ constexpr reduction integer(operation op, bool logical) noexcept
     case operation::land: return logical ? each<land, T> : nullptr;
     case operation::lor: return logical ? each<lor, T> : nullptr;
     case operation::lxor: return logical ? each<lxor, T> : nullptr;
-    case operation::replace: return replace<sizeof(T)>;
-    default: return nullptr;
+    default: return opaque<sizeof(T)>(op);
     }
 }
 
@@ -223,8 +249,7 @@ constexpr reduction floating(operation op) noexcept
     case operation::min: return each<min, T>;
     case operation::sum: return each<sum, T>;
     case operation::prod: return each<prod, T>;
-    case operation::replace: return replace<sizeof(T)>;
-    default: return nullptr;
+    default: return opaque<sizeof(T)>(op);
     }
 }
 
@@ -234,8 +259,7 @@ constexpr reduction complex(operation op) noexcept
     switch (op) {
     case operation::sum: return each<sum, T, 2>;
     case operation::prod: return complex_prod<T>;
-    case operation::replace: return replace<2 * sizeof(T)>;
-    default: return nullptr;
+    default: return opaque<2 * sizeof(T)>(op);
     }
 }
 
@@ -246,8 +270,7 @@ constexpr reduction truth(operation op) noexcept
     case operation::land: return each<Land, T>;
     case operation::lor: return each<Lor, T>;
     case operation::lxor: return each<Lxor, T>;
-    case operation::replace: return replace<sizeof(T)>;
-    default: return nullptr;
+    default: return opaque<sizeof(T)>(op);
     }
 }
 
@@ -264,8 +287,7 @@ constexpr reduction bytes(operation op) noexcept
     case operation::band: return each<band, byte>;
     case operation::bor: return each<bor, byte>;
     case operation::bxor: return each<bxor, byte>;
-    case operation::replace: return replace<1>;
-    default: return nullptr;
+    default: return opaque<1>(op);
     }
 }
 
@@ -275,21 +297,12 @@ constexpr reduction pairs(operation op) noexcept
     switch (op) {
     case operation::maxloc: return locate<max, Value, Index>;
     case operation::minloc: return locate<min, Value, Index>;
-    case operation::replace: return replace<sizeof(pair<Value, Index>)>;
-    default: return nullptr;
+    default: return opaque<sizeof(pair<Value, Index>)>(op);
     }
-}
-
-template <std::size_t Bytes>
-constexpr reduction opaque(operation op) noexcept
-{
-    return op == operation::replace ? replace<Bytes> : nullptr;
 }
 
 constexpr reduction pick(operation op, kind k) noexcept
 {
-    if (op == operation::no_op)
-        return no_op;
     switch (k) {
     case kind::byte: return bytes(op);
     case kind::packed:

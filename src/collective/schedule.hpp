@@ -27,6 +27,8 @@ struct combination {
     void* context = nullptr;
     std::uint64_t element = 1;  ///< bytes
     bool commutative = true;    ///< the order of operands may be changed; they may be grouped differently in any case
+    /// out[i] = in[i] op other[i]; null: only `apply` is there.
+    void (*join)(void const* in, void const* other, void* out, std::uint64_t count, void* context) = nullptr;
 };
 
 /// Where this process stands in a group.

@@ -37,6 +37,11 @@ constexpr std::uint64_t progress_every = 32;
     return static_cast<std::byte*>(const_cast<void*>(all)) + bytes * static_cast<std::uint64_t>(c.rank());
 }
 
+[[nodiscard]] auto step_of(collective::reduction combine, MPI_Count count) noexcept
+{
+    return [=](void const* in, void const* other, void* out) { combine(in, other, out, static_cast<std::size_t>(count)); };
+}
+
 [[nodiscard]] bool may_begin(communicator& c, std::uint64_t bytes) noexcept
 {
     collective::lanes* const l = c.team().lanes();
@@ -151,8 +156,7 @@ bool reduce(communicator& c, char const* call, void const* sendbuf, void* recvbu
     if (bytes == 0 || combine == nullptr || !is_memory(own) || !c.has_peer(root) ||
         (is_root && (!is_memory(recvbuf) || sendbuf == recvbuf)) || !may_begin(c, bytes)) [[unlikely]]
         return false;
-    auto const n = static_cast<std::size_t>(count);
-    run(c, call, [=](auto& o) { return o.reduce(own, recvbuf, bytes, [=](void const* in, void* inout) { combine(in, inout, n); }, root); });
+    run(c, call, [=](auto& o) { return o.reduce(own, recvbuf, bytes, step_of(combine, count), root); });
     return true;
 }
 
@@ -164,8 +168,7 @@ bool allreduce(communicator& c, char const* call, void const* sendbuf, void* rec
     if (bytes == 0 || combine == nullptr || !is_memory(own) || !is_memory(recvbuf) || sendbuf == recvbuf || !may_begin(c, bytes))
         [[unlikely]]
         return false;
-    auto const n = static_cast<std::size_t>(count);
-    run(c, call, [=](auto& o) { return o.allreduce(own, recvbuf, bytes, [=](void const* in, void* inout) { combine(in, inout, n); }); });
+    run(c, call, [=](auto& o) { return o.allreduce(own, recvbuf, bytes, step_of(combine, count)); });
     return true;
 }
 
@@ -177,9 +180,7 @@ bool reduce_scatter_block(communicator& c, char const* call, void const* sendbuf
     if (bytes == 0 || combine == nullptr || !is_memory(sendbuf) || !is_memory(recvbuf) || sendbuf == recvbuf ||
         !may_begin(c, of_all(c, bytes)))
         return false;
-    auto const n = static_cast<std::size_t>(recvcount);
-    auto const add = [=](void const* in, void* inout) { combine(in, inout, n); };
-    run(c, call, [=](auto& o) { return o.reduce_scatter(sendbuf, recvbuf, bytes, add); });
+    run(c, call, [=](auto& o) { return o.reduce_scatter(sendbuf, recvbuf, bytes, step_of(combine, recvcount)); });
     return true;
 }
 
@@ -190,8 +191,7 @@ bool scan(communicator& c, char const* call, void const* sendbuf, void* recvbuf,
     void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     if (bytes == 0 || combine == nullptr || !is_memory(own) || !is_memory(recvbuf) || sendbuf == recvbuf || !may_begin(c, bytes))
         return false;
-    auto const n = static_cast<std::size_t>(count);
-    run(c, call, [=](auto& o) { return o.scan(own, recvbuf, bytes, [=](void const* in, void* inout) { combine(in, inout, n); }); });
+    run(c, call, [=](auto& o) { return o.scan(own, recvbuf, bytes, step_of(combine, count)); });
     return true;
 }
 

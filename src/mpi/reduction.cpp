@@ -71,9 +71,11 @@ void reduction::set(MPI_Op op, MPI_Datatype type)
         if (loop_ == nullptr) [[unlikely]]
             throw_not_for(o.predefined(), t);
         how_.apply = &apply_predefined;
+        how_.join = &join_predefined;
         return;
     }
     loop_ = nullptr;
+    how_.join = nullptr;
     op_ = ref<operation>(o);
     type_ = ref<datatype>(t);
     bool const in_rows = has_padding_ || l.is_contiguous();
@@ -157,7 +159,12 @@ void reduction::call(void* in, void* inout, std::int64_t count) noexcept
 
 void reduction::apply_predefined(void const* in, void* inout, std::uint64_t count, void* self)
 {
-    static_cast<reduction*>(self)->loop_(in, inout, count);
+    static_cast<reduction*>(self)->loop_(in, inout, inout, count);
+}
+
+void reduction::join_predefined(void const* in, void const* other, void* out, std::uint64_t count, void* self)
+{
+    static_cast<reduction*>(self)->loop_(in, other, out, count);
 }
 
 void reduction::apply_rows(void const* in, void* inout, std::uint64_t count, void* self)
@@ -188,7 +195,7 @@ void reduction::apply_here(void const* in, void* inout, std::int64_t count)
     if (count == 0)
         return;
     if (loop_ != nullptr)
-        return loop_(in, inout, static_cast<std::size_t>(count));
+        return loop_(in, inout, inout, static_cast<std::size_t>(count));
     call(const_cast<void*>(in), inout, count);
 }
 

@@ -48,6 +48,7 @@ public:
 
 private:
     static void apply_predefined(void const* in, void* inout, std::uint64_t count, void* self);
+    static void join_predefined(void const* in, void const* other, void* out, std::uint64_t count, void* self);
     static void apply_rows(void const* in, void* inout, std::uint64_t count, void* self);
     static void apply_packed(void const* in, void* inout, std::uint64_t count, void* self);
     /// Both where element 0's displacement 0 lies.

@@ -46,7 +46,12 @@ void add_words(void const* in, void* inout, std::uint64_t count, void*)
 }
 /// The order can be told from the result.
 constexpr col::combination ordered{&add_words, nullptr, 8, false};
-constexpr auto step_of = [](std::uint64_t words) { return [words](void const* in, void* inout) { add_words(in, inout, words, nullptr); }; };
+constexpr auto step_of = [](std::uint64_t words) {
+    return [words](void const* in, void const* other, void* out) {
+        std::memmove(out, other, words * 8);
+        add_words(in, out, words, nullptr);
+    };
+};
 constexpr auto wait = [](auto&& is_met, int) {
     while (!is_met())
         std::this_thread::yield();

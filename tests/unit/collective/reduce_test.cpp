@@ -179,7 +179,7 @@ void run(op o, kind k, Make make, Check check)
         reduction const f = in(t, o, k);
         ASSERT_NE(f, nullptr);
         ASSERT_EQ(info(k).extent % sizeof(T), 0u);
-        f(nullptr, nullptr, 0);
+        f(nullptr, nullptr, nullptr, 0);
         for (std::size_t n = 1; n < 600; n = n < 70 ? n + 1 : n * 2) {
             std::vector<T> a(n), b(n + 1);
             for (std::size_t i = 0; i < n; ++i) {
@@ -188,9 +188,16 @@ void run(op o, kind k, Make make, Check check)
             }
             b[n] = make();
             auto const a_before = a, b_before = b;
-            f(a.data(), b.data(), n * sizeof(T) / info(k).extent);
+            std::size_t const count = n * sizeof(T) / info(k).extent;
+            auto c = b;
+            f(a.data(), b.data(), c.data(), count);
+            ASSERT_EQ(std::memcmp(static_cast<void*>(b.data()), b_before.data(), sizeof(T) * (n + 1)), 0) << "the second input changed";
             for (std::size_t i = 0; i < n; ++i)
-                ASSERT_TRUE(check(b[i], a_before[i], b_before[i])) << "element " << i << " of " << n;
+                ASSERT_TRUE(check(c[i], a_before[i], b_before[i])) << "element " << i << " of " << n;
+            ASSERT_EQ(std::memcmp(&c[n], &b_before[n], sizeof(T)), 0) << "written behind the end";
+            f(a.data(), b.data(), b.data(), count);
+            for (std::size_t i = 0; i < n; ++i)
+                ASSERT_TRUE(check(b[i], a_before[i], b_before[i])) << "element " << i << " of " << n << ", in place";
             ASSERT_EQ(std::memcmp(&a[n - 1], &a_before[n - 1], sizeof(T)), 0) << "the input changed";
             ASSERT_EQ(std::memcmp(&b[n], &b_before[n], sizeof(T)), 0) << "written behind the end";
         }
@@ -248,7 +255,7 @@ TEST(reduce, a_nan_is_never_lost)
         for (op const o : {op::max, op::min})
             for (bool const first : {true, false}) {
                 std::vector<double> a(9, first ? std::nan("") : 1.0), b(9, first ? 1.0 : std::nan(""));
-                in(t, o, kind::double_c)(a.data(), b.data(), b.size());
+                in(t, o, kind::double_c)(a.data(), b.data(), b.data(), b.size());
                 for (double const v : b)
                     EXPECT_TRUE(nan(v)) << t.name;
             }
@@ -369,10 +376,13 @@ TEST(reduce, replace_and_no_op_take_every_kind)
             for (std::size_t i = 0; i < size; ++i)
                 a[i] = static_cast<unsigned char>(random_bits()());
             std::memset(b, 0x5a, sizeof b);
-            in(t, op::no_op, static_cast<kind>(k))(a, b, n);
+            in(t, op::no_op, static_cast<kind>(k))(a, b, b, n);
             for (unsigned char const v : b)
                 ASSERT_EQ(v, 0x5a);
-            in(t, op::replace, static_cast<kind>(k))(a, b, n);
+            in(t, op::no_op, static_cast<kind>(k))(b, a, b, n);
+            ASSERT_EQ(std::memcmp(a, b, size), 0) << info(static_cast<kind>(k)).name;
+            std::memset(b, 0x5a, size);
+            in(t, op::replace, static_cast<kind>(k))(a, b, b, n);
             ASSERT_EQ(std::memcmp(a, b, size), 0) << info(static_cast<kind>(k)).name;
             ASSERT_EQ(b[size], 0x5a);
         }
