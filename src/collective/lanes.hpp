@@ -31,7 +31,7 @@ public:
     static constexpr std::uint64_t slots = 32;
     static constexpr std::uint64_t payloads = 8;
     static constexpr std::uint64_t inline_bytes = 48;
-    static constexpr std::uint64_t payload_bytes = 8192;
+    static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
 
     enum class offer : std::uint64_t { nothing, in_line, behind, lent, failed };

@@ -24,7 +24,7 @@ constexpr unsigned usual = 3;  ///< many programs make a communicator for one ba
     auto const& job = job::membership::instance();
     if (static_cast<std::uint32_t>(job.size()) > job.header().cores)
         return {};
-    return {.posted = 1024};
+    return {.posted = 1024, .shown = 8192};
 }
 
 } // namespace
