@@ -27,11 +27,13 @@ constexpr std::uint64_t progress_every = 32;
     return n <= most && n * size <= most ? n * size : 0;
 }
 
-/// This rank's part of so many blocks, or those of all.
+/// Bytes of the blocks of all ranks.
 [[nodiscard]] std::uint64_t of_all(communicator const& c, std::uint64_t bytes) noexcept
 {
     return bytes * static_cast<std::uint64_t>(c.size());
 }
+
+/// Where this rank's block is among them.
 [[nodiscard]] void* own_block(communicator const& c, void const* all, std::uint64_t bytes) noexcept
 {
     return static_cast<std::byte*>(const_cast<void*>(all)) + bytes * static_cast<std::uint64_t>(c.rank());
