@@ -26,7 +26,7 @@ namespace towline::collective {
 ///
 /// Threads: `done` from any thread. Everything else by its owner, while nothing is under way.
 template <class Matcher, class Request>
-class basic_request : public lane_task {
+class basic_request final : public lane_task {
 public:
     basic_request() = default;
     basic_request(basic_request const&) = delete;
