@@ -6,13 +6,14 @@
 //   every other block    the receiver, once it knows what became of it:
 //     given              fetched: copied_once + bytes_mapped; taken, viewed or ignored: handed_over
 //     staged             fetched: copied_twice + bytes_staged; otherwise copied_once + bytes_staged
-//     mapped             fetched: copied_once + bytes_mapped (and bytes_cooperated: what of it the sender copied); looked at in place: nothing was moved, nothing is counted
+//     mapped             fetched: copied_once + bytes_mapped (and bytes_cooperated: what of it the sender copied); looked at in place:
+//                        nothing was moved, nothing is counted
 //     attached           fetched: copied_once + bytes_xpmem or bytes_cma
 //     exposed            fetched: wire
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings)
 //   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.
-// Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by whoever polls, so the job's counters are
-// at most 64 polls behind; after `drain` they are exact.
+// Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by whoever polls, so the
+// job's counters are at most 64 polls behind; after `drain` they are exact.
 
 #include "base/clock.hpp"
 #include "job/control.hpp"

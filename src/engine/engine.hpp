@@ -250,8 +250,8 @@ public:
 
     /// Blocks until `ready()` is true (it may send and poll): makes progress, spins, yields, then sleeps. `ready` is called often, from
     /// this thread only, also again after it was true, and must not throw; it becomes true by a handler, or by another thread that calls
-    /// `notify` afterwards. `what` is shown by whoever asks what this rank waits for (static text). False on timeout. Throws usage_error inside a handler. Does not throw
-    /// when peers die: conditions must come true then (see on_death).
+    /// `notify` afterwards. `what` is shown by whoever asks what this rank waits for (static text). False on timeout. Throws usage_error
+    /// inside a handler. Does not throw when peers die: conditions must come true then (see on_death).
     template <class Ready>
     bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max(),
               wait_detail const* detail = nullptr)

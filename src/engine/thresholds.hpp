@@ -30,7 +30,7 @@ struct sizes {
 
     /// Mapped blocks that are fetched into an arena are copied by both sides from this size on.
     std::size_t cooperate = std::size_t{32} << 10;
-    /// But up to this size one that its owner writes again and again is copied by its receiver alone, which takes its lines (base/copy.hpp).
+    /// But up to this size one that its owner writes again and again by its receiver alone, which takes its lines (base/copy.hpp).
     std::size_t take_alone = std::size_t{512} << 10;
     /// Bytes that one side takes at once, at least and at most.
     std::size_t share_least = std::size_t{8} << 10;
