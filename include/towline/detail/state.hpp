@@ -67,10 +67,11 @@ public:
     /// The error without completion; `complete` follows.
     void emplace_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
     [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
-    void rethrow_if_error() const
+    /// Throws the error, once: whoever catches it is its only owner then, in the thread that looks at it.
+    void throw_if_error()
     {
         if (error_)
-            std::rethrow_exception(error_);
+            std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
     void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -146,7 +147,7 @@ public:
     /// Ready states only.
     T take()
     {
-        rethrow_if_error();
+        throw_if_error();
         return std::move(*value());
     }
 
@@ -167,7 +168,7 @@ public:
         std::forward<Make>(make)();
         complete();
     }
-    void take() { rethrow_if_error(); }
+    void take() { throw_if_error(); }
 };
 
 /// A counted reference to a state.
