@@ -186,7 +186,7 @@ private:
             if constexpr (!continuation_result<F, T>::by_value)
                 set_from_call(*this, std::move(f), access::make(std::move(from)));
             else if (from->error())
-                this->set_error(from->error());
+                this->set_error(from->take_error());
             else if constexpr (std::is_void_v<T>)
                 set_from_call(*this, std::move(f));
             else

@@ -67,11 +67,12 @@ public:
     /// The error without completion; `complete` follows.
     void emplace_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
     [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
-    /// Throws the error, once: whoever catches it is its only owner then, in the thread that looks at it.
+    /// Once: whoever takes it is its only owner then, in the thread that looks at it.
+    [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
     void throw_if_error()
     {
         if (error_)
-            std::rethrow_exception(std::exchange(error_, nullptr));
+            std::rethrow_exception(take_error());
     }
 
     void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
