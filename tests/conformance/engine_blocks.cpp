@@ -462,7 +462,7 @@ TEST_P(engine_blocks, a_rank_lends_itself_what_cannot_be_written)
         require(constant != MAP_FAILED, "memory");
         struct target {
             std::vector<std::byte> bytes = std::vector<std::byte>(size);
-            std::uint64_t fetched = 0;
+            std::atomic<std::uint64_t> fetched = 0;  ///< whoever polls counts, when it has looked
             bool same = true;
             static void on(void* context, eng::engine&, eng::incoming& m)
             {
@@ -471,7 +471,8 @@ TEST_P(engine_blocks, a_rank_lends_itself_what_cannot_be_written)
                     std::move(m),
                     [](void* self, bool ok, eng::incoming&) {
                         auto& t = *static_cast<target*>(self);
-                        t.same = t.same && ok && filled(t.bytes.data(), size, ++t.fetched);
+                        t.same = t.same && ok && filled(t.bytes.data(), size, t.fetched + 1);
+                        ++t.fetched;
                     },
                     context);
             }
