@@ -76,7 +76,7 @@ class every_matching : public every_fabric {
 protected:
     static void run_matching(peer size, std::function<void(player&)> const& f, match::options mo = {}, options o = {})
     {
-        mo.threaded = mo.threaded || o.background;
+        mo.threaded = mo.threaded || o.background || o.onload || onloaded();  // those threads poll
         run(
             size,
             [&](rank_context& c) {

@@ -353,6 +353,9 @@ TEST(engine_attach, memory_that_is_gone)
 {
     ranks::run(2, std::uint64_t{1} << 28, [&](int rank) {
         auto const e = eng::process_engine(false);
+        auto sizes = eng::thresholds::sizes{};
+        sizes.push_most = 1;  // a sender that pushes looks at it itself
+        e->set_sizes(sizes);
         fetcher f;
         auto const id = e->add_handler(&fetcher::on, &f);
         job::membership::instance().fence();
