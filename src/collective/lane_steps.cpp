@@ -102,15 +102,15 @@ void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::ui
 {
     lane_offers all = offers();
     std::uint64_t const count = size / r.element;
-    int next = last - 1;
-    if (last == 0 || r.join == nullptr)
-        all.bring(last, to, offset, size, expected);
-    else
+    bool const joins = last != 0 && r.join != nullptr;
+    if (joins)
         all.look_at(last, offset, size, expected, [&](std::byte const* other) {
-            all.look_at(next--, offset, size, expected, [&](std::byte const* in) { r.join(in, other, to, count, r.context); });
+            all.look_at(last - 1, offset, size, expected, [&](std::byte const* in) { r.join(in, other, to, count, r.context); });
         });
-    for (; next >= 0; --next)
-        all.look_at(next, offset, size, expected, [&](std::byte const* in) { r.apply(in, to, count, r.context); });
+    else
+        all.bring(last, to, offset, size, expected);
+    for (int rank = joins ? last - 2 : last - 1; rank >= 0; --rank)
+        all.look_at(rank, offset, size, expected, [&](std::byte const* in) { r.apply(in, to, count, r.context); });
 }
 
 void lane_run::fold(lane_step const& s, combination const& r)

@@ -33,10 +33,32 @@ constexpr std::uint64_t progress_every = 32;
     return bytes * static_cast<std::uint64_t>(c.size());
 }
 
-/// Where this rank's block is among them.
-[[nodiscard]] void* own_block(communicator const& c, void const* all, std::uint64_t bytes) noexcept
+/// A buffer of the program.
+struct data {
+    void const* at;
+    MPI_Count count;
+    MPI_Datatype type;
+};
+
+/// Where this rank's block is, by itself or among those of all ranks.
+struct own_block {
+    std::uint64_t bytes = 0;  ///< 0: not of this kind
+    void* at = nullptr;
+};
+
+/// Of an operation between the blocks of all ranks, which this one looks at if it `has_all`, and its own.
+[[nodiscard]] own_block find_own(communicator const& c, bool has_all, data const& all, data const& own) noexcept
 {
-    return static_cast<std::byte*>(const_cast<void*>(all)) + bytes * static_cast<std::uint64_t>(c.rank());
+    void* const at = const_cast<void*>(own.at);
+    if (!has_all)
+        return is_memory(at) ? own_block{bytes_of(own.count, own.type), at} : own_block{};
+    std::uint64_t const bytes = bytes_of(all.count, all.type);
+    if (!is_memory(all.at))
+        return {};
+    auto* const there = static_cast<std::byte*>(const_cast<void*>(all.at)) + bytes * static_cast<std::uint64_t>(c.rank());
+    if (at == MPI_IN_PLACE)
+        return {bytes, there};
+    return is_memory(at) && at != there && bytes_of(own.count, own.type) == bytes ? own_block{bytes, at} : own_block{};
 }
 
 [[nodiscard]] auto step_of(collective::reduction combine, MPI_Count count) noexcept
@@ -87,53 +109,30 @@ bool bcast(communicator& c, char const* call, void* buffer, MPI_Count count, MPI
 bool gather(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
             MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
-    bool const is_root = root == c.rank();
-    std::uint64_t const bytes = is_root ? bytes_of(recvcount, recvtype) : bytes_of(sendcount, sendtype);
-    if (bytes == 0 || !c.has_peer(root) || (is_root && !is_memory(recvbuf)))
+    auto const own = find_own(c, root == c.rank(), {recvbuf, recvcount, recvtype}, {sendbuf, sendcount, sendtype});
+    if (own.bytes == 0 || !c.has_peer(root) || !may_begin(c, own.bytes))
         return false;
-    void const* own = sendbuf;
-    if (is_root && sendbuf == MPI_IN_PLACE)
-        own = own_block(c, recvbuf, bytes);
-    else if (!is_memory(sendbuf) || (is_root && (bytes_of(sendcount, sendtype) != bytes || sendbuf == own_block(c, recvbuf, bytes))))
-        return false;
-    if (!may_begin(c, bytes))
-        return false;
-    run(c, call, [=](auto& o) { return o.gather(own, recvbuf, bytes, root); });
+    run(c, call, [=](auto& o) { return o.gather(own.at, recvbuf, own.bytes, root); });
     return true;
 }
 
 bool scatter(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
              MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
-    bool const is_root = root == c.rank();
-    std::uint64_t const bytes = is_root ? bytes_of(sendcount, sendtype) : bytes_of(recvcount, recvtype);
-    if (bytes == 0 || !c.has_peer(root) || (is_root && !is_memory(sendbuf)))
+    auto const own = find_own(c, root == c.rank(), {sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype});
+    if (own.bytes == 0 || !c.has_peer(root) || !may_begin(c, of_all(c, own.bytes)))
         return false;
-    void* own = recvbuf;
-    if (is_root && recvbuf == MPI_IN_PLACE)
-        own = own_block(c, sendbuf, bytes);
-    else if (!is_memory(recvbuf) || (is_root && (bytes_of(recvcount, recvtype) != bytes || recvbuf == own_block(c, sendbuf, bytes))))
-        return false;
-    if (!may_begin(c, of_all(c, bytes)))
-        return false;
-    run(c, call, [=](auto& o) { return o.scatter(sendbuf, own, bytes, root); });
+    run(c, call, [=](auto& o) { return o.scatter(sendbuf, own.at, own.bytes, root); });
     return true;
 }
 
 bool allgather(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                MPI_Count recvcount, MPI_Datatype recvtype)
 {
-    std::uint64_t const bytes = bytes_of(recvcount, recvtype);
-    if (bytes == 0 || !is_memory(recvbuf))
+    auto const own = find_own(c, true, {recvbuf, recvcount, recvtype}, {sendbuf, sendcount, sendtype});
+    if (own.bytes == 0 || !may_begin(c, own.bytes))
         return false;
-    void const* own = sendbuf;
-    if (sendbuf == MPI_IN_PLACE)
-        own = own_block(c, recvbuf, bytes);
-    else if (!is_memory(sendbuf) || bytes_of(sendcount, sendtype) != bytes || sendbuf == own_block(c, recvbuf, bytes))
-        return false;
-    if (!may_begin(c, bytes))
-        return false;
-    run(c, call, [=](auto& o) { return o.allgather(own, recvbuf, bytes); });
+    run(c, call, [=](auto& o) { return o.allgather(own.at, recvbuf, own.bytes); });
     return true;
 }
 
