@@ -237,6 +237,12 @@ public:
     /// heap::attach throws.
     [[nodiscard]] void* claim(std::uint64_t where, std::size_t size);
 
+    /// The bytes that a peer's `share` told of, where this process sees them, to be read only; they stay the peer's. Throws what
+    /// heap::attach throws, usage_error for memory that is not the peer's.
+    [[nodiscard]] std::byte const* look(peer, std::uint64_t where, std::size_t size);
+    /// Copies what `look` showed, as the engine copies mapped blocks that are too small for two; counts it.
+    void bring(void* to, std::byte const* from, std::size_t size) noexcept;
+
     /// A large transfer has begun that nobody may wait for soon: the helper thread, if there is one (setup::onload), makes progress from
     /// now on, whenever no other thread does, until nothing has come for a while. About 20 ns, or a wake-up. A sender needs no attention,
     /// but helps its receiver with the copy from a core that it has for itself.
@@ -266,6 +272,20 @@ public:
     bool spin(Ready&& ready, char const* what)
     {
         return wait(std::forward<Ready>(ready), what, only_spin);
+    }
+    /// For who waits for one small message and knows whom it comes from: looks for a moment at what that peer sends next, and calls
+    /// take(id, head), on this thread, if it is for a handler. True: it was taken, and the handler is not called for it. Else nothing has
+    /// come in that moment, or it is no small message, or was not taken, or a handler has run meanwhile: then `wait`. `take` must not send,
+    /// wait, poll or throw. Throws usage_error where the engine has ended.
+    template <class Take>
+    [[nodiscard]] bool take_next(peer from, Take&& take)
+    {
+        return take_next(
+            from,
+            [](void* c, handler_id id, std::span<std::byte const> head) {
+                return static_cast<bool>((*static_cast<std::remove_reference_t<Take>*>(c))(id, head));
+            },
+            const_cast<void*>(static_cast<void const*>(std::addressof(take))));
     }
     /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
     void notify() noexcept;
@@ -317,6 +337,7 @@ public:
 private:
     friend class incoming;
     static constexpr std::chrono::nanoseconds only_spin = std::chrono::nanoseconds::min();
+    bool take_next(peer from, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context);
     bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail);
     std::unique_ptr<impl> impl_;
 };

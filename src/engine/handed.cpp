@@ -1,6 +1,12 @@
-// Blocks that change owner inside a head.
+// Blocks of the heap that heads tell of: such that change owner, and such that are looked at where they are.
 
 #include "engine/impl.hpp"
+
+#include "base/copy.hpp"
+
+#include <towline/error.hpp>
+
+#include <fmt/format.h>
 
 namespace towline::engine {
 
@@ -22,6 +28,26 @@ void* engine::claim(std::uint64_t where, std::size_t size)
     void* const block = heap::attach(wire::unpack(where), size);
     impl_->counts.handed_over(size);
     return block;
+}
+
+std::byte const* engine::look(peer from, std::uint64_t where, std::size_t size)
+{
+    heap::address const a = wire::unpack(where);
+    if (!impl_->config.shared_arena && a.arena != from)
+        throw usage_error(fmt::format("arena {} is not rank {}'s", a.arena, from));
+    return static_cast<std::byte const*>(heap::attach(a, size));
+}
+
+void engine::bring(void* to, std::byte const* from, std::size_t size) noexcept
+{
+    impl& m = *impl_;
+    if (size <= m.config.sizes.take_alone && base::is_rewritten(from, size))
+        base::copy_taking(to, from, size);
+    else
+        base::copy_block(to, from, size);
+    m.counts.block(job::counter::copied_once, job::counter::bytes_copied_once, size);
+    m.counts.add(job::counter::bytes_mapped, size);
+    m.count_if_onloaded(size);
 }
 
 } // namespace towline::engine

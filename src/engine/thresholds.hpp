@@ -74,6 +74,10 @@ inline constexpr int poll_budget = 16;
 
 /// Polls that find nothing before the processor is told that this is a spin; about 2 us.
 inline constexpr std::uint32_t eager_polls = 64;
+/// Looks of who takes a message itself (engine::take_next) before it waits as others do; about 2 us.
+inline constexpr std::uint32_t looks = 512;
+/// And before it polls, lest its other peers wait.
+inline constexpr std::uint32_t looks_between_polls = 64;
 /// Polls that find nothing before the first yield.
 inline constexpr std::uint32_t spins = 4096;
 inline constexpr std::uint32_t spins_oversubscribed = 16;

@@ -41,6 +41,16 @@ template <class Header>
 
 } // namespace
 
+bool core::read_eager(peer from, std::span<std::byte const> head, envelope& e) const noexcept
+{
+    return read_envelope<wire::eager_header>(head, e) && possible(*this, from, e);
+}
+
+bool core::read_here(peer from, std::span<std::byte const> head, wire::here_header& h) const noexcept
+{
+    return head.size() == sizeof h && read(head, h) && possible(*this, from, {h.context, h.source, h.tag}) && h.token != 0 && h.where != 0;
+}
+
 void core::drop(peer from, std::string_view why)
 {
     // A flood of nonsense must not become a flood of lines.
@@ -161,6 +171,36 @@ void core::arrive_lent(engine::incoming& message, envelope const& e, std::uint64
         regulate(from);
     if ((flags & wire::is_ready) != 0)
         note_ready_error(from, e);
+}
+
+void core::on_here(void* self, engine::engine&, engine::incoming& m)
+{
+    auto& c = *static_cast<core*>(self);
+    wire::here_header h;
+    if (!c.read_here(m.source(), m.head(), h) || m.blocks() != 0)
+        return c.drop(m.source(), fmt::format("a message of {} bytes, whose bytes are elsewhere, with {} blocks is none", m.head().size(),
+                                              m.blocks()));
+    envelope const e{h.context, h.source, h.tag};
+    peer const from = m.source();
+    request* r = nullptr;
+    bool tell = false;
+    {
+        guard const g(c);
+        r = c.posted.match(e);
+        if (r != nullptr) {
+            r->posted_ = false;
+        } else {
+            c.add_unexpected(from, e, h.bytes, 0, h.token).where = h.where;
+            tell = c.unbalanced(from);
+        }
+    }
+    if (r != nullptr) {
+        c.bring(r->sink_, e, from, h.where, h.bytes, r->result_);
+        c.acknowledge(from, h.token);
+        return c.finish(*r);
+    }
+    if (tell)
+        c.regulate(from);
 }
 
 void core::on_matched(void* self, engine::engine&, engine::incoming& m)

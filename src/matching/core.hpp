@@ -2,11 +2,13 @@
 // The matcher's inside. Everything here is guarded by `lock` unless said; nothing of the engine that could poll, and no function of the
 // owner's, is called while it is held.
 
+#include "heap/heap.hpp"
 #include "matching/lock.hpp"
 #include "matching/matcher.hpp"
 #include "matching/queues.hpp"
 #include "matching/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -30,7 +32,8 @@ struct unexpected_message {
     std::uint64_t captured = 0;             ///< of them, what takes memory here
     std::uint64_t token = 0;                ///< the sender asks to be told when it is matched
     std::uint64_t number = 0;               ///< by which the sender may withdraw it; 0: it may not
-    std::optional<engine::incoming> lent;   ///< else the bytes are here:
+    std::uint64_t where = 0;                ///< the bytes are in the sender's heap, who waits until they are not needed there; else
+    std::optional<engine::incoming> lent;   ///< they come this way; else they are here:
     std::unique_ptr<std::byte[]> large;
     static constexpr std::size_t small_bytes = 64;
     alignas(16) std::byte small[small_bytes];
@@ -125,9 +128,23 @@ struct core {
     void send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
     /// Does not; false: there is none.
     [[nodiscard]] bool try_send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
-    [[nodiscard]] bool at_once(peer to, std::uint64_t bytes, send_mode mode) const noexcept
+    [[nodiscard]] bool is_eager(void const* data, std::uint64_t bytes) const noexcept
     {
-        return to < size && bytes <= config.eager && mode != send_mode::synchronous &&
+        return bytes <= config.eager || (bytes <= config.eager_outside && !heap::contains(data));
+    }
+    /// What lies in our heap, where the receiver reaches it, is told of in one small message and copied there, where that needs no second
+    /// thread. The word for it; 0: not so.
+    [[nodiscard]] std::uint64_t shown(peer to, void const* data, std::uint64_t bytes) const noexcept
+    {
+        return bytes >= engine_.sizes().map_lent && bytes < behind_shown() && to != engine_.rank() ? engine_.share(to, data, bytes) : 0;
+    }
+    [[nodiscard]] std::uint64_t behind_shown() const noexcept
+    {
+        return std::min<std::uint64_t>(engine_.sizes().cooperate, engine::thresholds::onload_least);
+    }
+    [[nodiscard]] bool at_once(peer to, void const* data, std::uint64_t bytes, send_mode mode) const noexcept
+    {
+        return to < size && is_eager(data, bytes) && mode != send_mode::synchronous &&
                held_back[to].load(std::memory_order_relaxed) == 0;
     }
     void send_waiting(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
@@ -149,6 +166,9 @@ struct core {
     std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only
 
     // Arriving (arrive.cpp). Handlers.
+    /// The envelope of what came for the handler of eager messages; false: it is none.
+    [[nodiscard]] bool read_eager(peer from, std::span<std::byte const> head, envelope&) const noexcept;
+    [[nodiscard]] bool read_here(peer from, std::span<std::byte const> head, wire::here_header&) const noexcept;
     static void on_eager(void*, engine::engine&, engine::incoming&);
     static void on_ready(void*, engine::engine&, engine::incoming&);
     static void on_synchronous(void*, engine::engine&, engine::incoming&);
@@ -158,6 +178,7 @@ struct core {
     // Cancelled sends (cancel.cpp).
     static void on_withdraw(void*, engine::engine&, engine::incoming&);
     static void on_withdrawn(void*, engine::engine&, engine::incoming&);
+    static void on_here(void*, engine::engine&, engine::incoming&);
     void ask_back(request&);
     void arrive(peer from, envelope const&, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready);
     void arrive_lent(engine::incoming&, envelope const&, std::uint64_t number, std::uint32_t flags);
@@ -194,6 +215,11 @@ struct core {
     std::size_t free_node_count = 0;
 
     // Receiving (receive.cpp). No lock held.
+    /// A blocking receive takes its message from where it arrived, if that comes within a moment and nothing stands before it.
+    [[nodiscard]] bool receive_next(pattern const&, peer from, sink const&, status&);
+    static void place(sink const&, envelope const&, std::span<std::byte const> bytes, status&) noexcept;
+    /// The same from the sender's heap. It is to be acknowledged then.
+    void bring(sink const&, envelope const&, peer from, std::uint64_t where, std::uint64_t bytes, status&) noexcept;
     void deliver(request&, envelope const&, std::span<std::byte const> bytes) noexcept;
     void deliver_lent(request&, peer from, envelope const&, engine::incoming& message) noexcept;
     void deliver_unexpected(request&, unexpected_message&) noexcept;

@@ -17,7 +17,7 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
     accounts = std::make_unique<account[]>(size);
     static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
                                                                        &on_lent,  &on_matched, &on_throttle,
-                                                                       &on_withdraw, &on_withdrawn};
+                                                                       &on_withdraw, &on_withdrawn, &on_here};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
         engine::handler_id const id = e.add_handler(handlers[k], this);
         if (k == 0)

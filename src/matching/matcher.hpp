@@ -50,6 +50,8 @@ struct options {
     /// Largest message in bytes that is sent without waiting for its receive.
     /// Lent bytes overtake copied ones from 2 KiB on; but programs count on sends of less than 4 KiB that wait for nobody.
     std::size_t eager = 4095;
+    /// The same from memory outside the heap, if that is more: what peers cannot reach is copied twice in any case.
+    std::size_t eager_outside = 0;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
     /// Take the engine's on_death. Else whoever has it calls peer_died.

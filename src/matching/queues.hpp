@@ -58,6 +58,12 @@ public:
             remove(*best);
         return best;
     }
+    /// Whether there is one.
+    [[nodiscard]] bool has_match(envelope const& e) const noexcept
+    {
+        return table_.size() != 0 &&
+               ((count_[0] != 0 && table_.first(opened(e, wildcards::none)) != nullptr) || older(nullptr, e) != nullptr);
+    }
     template <class Function>
     void for_each(Function&& f)
     {

@@ -25,17 +25,76 @@ inline void copy(void* to, std::byte const* from, std::size_t n) noexcept
 
 } // namespace
 
+inline void core::place(sink const& to, envelope const& e, std::span<std::byte const> bytes, status& result) noexcept
+{
+    result = {e.source, e.tag, bytes.size(), outcome::ok, false};
+    if (bytes.size() > to.capacity) [[unlikely]] {
+        result.error = outcome::truncated;
+        bytes = bytes.first(to.capacity);
+    }
+    if (to.unpack != nullptr)
+        to.unpack(to.data, bytes);
+    else
+        copy(to.data, bytes.data(), bytes.size());
+}
+
+void core::bring(sink const& to, envelope const& e, peer from, std::uint64_t where, std::uint64_t bytes, status& result) noexcept
+{
+    try {
+        std::byte const* const there = engine_.look(from, where, bytes);
+        if (to.unpack != nullptr || bytes > to.capacity) [[unlikely]]
+            return place(to, e, {there, bytes}, result);
+        engine_.bring(to.data, there, bytes);
+        result = {e.source, e.tag, bytes, outcome::ok, false};
+    } catch (error const& x) {
+        base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), bytes, from, x.what());
+        result = {e.source, e.tag, bytes, outcome::lost, false};
+    }
+}
+
 void core::deliver(request& r, envelope const& e, std::span<std::byte const> bytes) noexcept
 {
-    r.result_ = {e.source, e.tag, bytes.size(), outcome::ok, false};
-    if (bytes.size() > r.sink_.capacity) [[unlikely]] {
-        r.result_.error = outcome::truncated;
-        bytes = bytes.first(r.sink_.capacity);
+    place(r.sink_, e, bytes, r.result_);
+}
+
+bool core::receive_next(pattern const& p, peer from, sink const& to, status& result)
+{
+    // What is larger comes another way, most of the time, and finds its receive posted.
+    if (from >= size || to.capacity >= std::max<std::uint64_t>(config.eager + 1, behind_shown()) ||
+        (to.data == nullptr && to.capacity != 0))
+        return false;
+    auto const came_before = [&] { return unexpected.size() != 0 && unexpected.find(p) != nullptr; };
+    {
+        guard const g(*this);
+        if (came_before())
+            return false;
     }
-    if (r.sink_.unpack != nullptr)
-        r.sink_.unpack(r.sink_.data, bytes);
-    else
-        copy(r.sink_.data, bytes.data(), bytes.size());
+    auto const is_ours = [&](envelope const& e) {
+        if (!p.matches(e))
+            return false;
+        // Another thread may have polled before, or posted a receive.
+        guard const g(*this);
+        return !came_before() && !posted.has_match(e);
+    };
+    std::uint64_t token = 0;
+    bool const taken = engine_.take_next(from, [&](engine::handler_id id, std::span<std::byte const> head) {
+        if (id == first_handler + wire::eager) [[likely]] {
+            envelope e;
+            if (!read_eager(from, head, e) || !is_ours(e))
+                return false;
+            place(to, e, head.subspan(sizeof(wire::eager_header)), result);
+            return true;
+        }
+        wire::here_header h;
+        if (id != first_handler + wire::here || !read_here(from, head, h) || !is_ours({h.context, h.source, h.tag}))
+            return false;
+        bring(to, {h.context, h.source, h.tag}, from, h.where, h.bytes, result);
+        token = h.token;
+        return true;
+    });
+    if (token != 0)
+        acknowledge(from, token);
+    return taken;
 }
 
 void core::deliver_lent(request& r, peer from, envelope const& e, engine::incoming& message) noexcept
@@ -118,8 +177,14 @@ void core::on_landed(void* context, bool ok, engine::incoming& message)
 
 void core::deliver_unexpected(request& r, unexpected_message& m) noexcept
 {
+    if (m.where != 0)
+        bring(r.sink_, m.letter, m.from, m.where, m.bytes, r.result_);
     if (m.token != 0)
         acknowledge(m.from, m.token);
+    if (m.where != 0) {
+        give_back(m);
+        return finish_at_once(r);
+    }
     if (m.lent) {
         engine::incoming message = std::move(*m.lent);
         peer const from = m.from;
@@ -189,6 +254,8 @@ status matcher::receive(pattern const& p, peer from, sink const& to, char const*
 {
     if (core_->engine_.in_handler())
         throw usage_error("matching: a handler receives and waits; it may start a receive");
+    if (status at_once; core_->receive_next(p, from, to, at_once))
+        return {at_once.source, at_once.tag, at_once.bytes, at_once.error, at_once.cancelled};
     request r;
     start_receive(r, p, from, to);
     try {

@@ -149,8 +149,9 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
 {
     if (to >= size)
         throw usage_error(fmt::format("matching: there is no rank {} in a world of {}", to, size));
-    bool const fits = bytes <= config.eager;
-    bool const wants_match = mode == send_mode::synchronous || held_back[to].load(std::memory_order_relaxed) != 0;
+    std::uint64_t const where = bytes > config.eager && mode != send_mode::ready ? shown(to, data, bytes) : 0;
+    bool const fits = where != 0 || is_eager(data, bytes);
+    bool const wants_match = where != 0 || mode == send_mode::synchronous || held_back[to].load(std::memory_order_relaxed) != 0;
     // Without room at the peer: what is eager has ended when it is there.
     bool const wants_arrival = fits && !wants_match;
     r.pattern_ = {e.context, e.source, e.tag};
@@ -162,7 +163,12 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
     auto const ends = static_cast<std::uint8_t>((!fits || wants_arrival ? 1 : 0) + (wants_match ? 1 : 0));
     auto& slot = open_slot(r, to, bytes, ends, wants_match, token);
     try {
-        if (wants_arrival) {
+        if (where != 0) {
+            wire::here_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(bytes), token, where};
+            auto const id = static_cast<engine::handler_id>(first_handler + wire::here);
+            if (!engine_.try_send_small(to, id, bytes_of(header), {}))
+                engine_.send({.to = to, .handler = id, .head = bytes_of(header), .waits = false});
+        } else if (wants_arrival) {
             std::vector<std::byte> const whole = joined(eager_pieces(e).bytes(), data, bytes);
             engine_.send({.to = to, .handler = eager_handler(first_handler, mode), .head = whole,
                           .delivered = {&on_sent, &slot}, .waits = false});
@@ -211,7 +217,7 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     core& c = *core_;
     core::check(e, data, bytes);
     c.begin(r, operation::send);
-    if (c.at_once(to, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]] {
+    if (c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]] {
         r.result_ = {};
         return core::finish_at_once(r);
     }
@@ -222,14 +228,14 @@ bool matcher::send_at_once(peer to, envelope const& e, void const* data, std::ui
 {
     core& c = *core_;
     core::check(e, data, bytes);
-    return c.at_once(to, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode);
+    return c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode);
 }
 
 status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
 {
     core& c = *core_;
     core::check(e, data, bytes);
-    if (c.at_once(to, bytes, mode)) [[likely]] {
+    if (c.at_once(to, data, bytes, mode)) [[likely]] {
         c.send_eager(to, e, data, bytes, mode);
         return {};
     }

@@ -16,7 +16,8 @@ enum kind : unsigned {
     throttle = 5,     ///< throttle_message, to the sender
     withdraw = 6,     ///< withdraw_message, to the receiver
     withdrawn = 7,    ///< withdrawn_message, to the sender
-    kinds = 8,
+    here = 8,         ///< here_header; the bytes are in the sender's heap, until matched
+    kinds = 9,
 };
 
 /// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
@@ -46,6 +47,16 @@ struct lent_header {
 static_assert(sizeof(lent_header) == 24);
 inline constexpr std::uint32_t is_ready = 1;
 inline constexpr std::uint32_t wants_match = 2;  ///< the sender asks when it is matched
+
+struct here_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t bytes;
+    std::uint64_t token;  ///< the sender's number of the send, comes back in matched once the receiver has the bytes; not 0
+    std::uint64_t where;  ///< engine::share
+};
+static_assert(sizeof(here_header) == 32);
 
 struct matched_message {
     std::uint64_t token;

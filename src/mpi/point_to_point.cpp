@@ -28,13 +28,22 @@ namespace {
         throw_outcome(s, data.bytes(), false, dest, tag);
 }
 
-/// What MPI_Sendrecv and MPI_Sendrecv_replace do: the receive is there before the send, so that rings and self messages go through.
+/// What MPI_Sendrecv and MPI_Sendrecv_replace do: a send that has to wait has its receive before it, so that rings and self messages go
+/// through.
 void exchange_blocking(communicator& c, void const* bytes, std::int64_t out_bytes, int dest, int sendtag, payload& in, int source,
                        int recvtag, MPI_Status* status, char const* call)
 {
     matching::matcher& m = the_matcher();
     bool const receives = is_source(c, source);
     bool const sends = is_destination(c, dest);
+    if (receives && sends &&
+        m.send_at_once(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
+        matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
+        fill(status, s, in.bytes());
+        if (s.error != matching::outcome::ok) [[unlikely]]
+            throw_outcome(s, in.bytes(), true, source, recvtag);
+        return;
+    }
     matching::request receive, send;
     if (receives)
         m.start_receive(receive, pattern_of(c, source, recvtag), source_peer(c, source), in.sink());

@@ -3,7 +3,7 @@
 // promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
 // Threads: any thread may call `try_send`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
-// `poll`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions run inside
+// `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions run inside
 // `poll`, under no lock; they may call anything of the same component but `poll`, and must not throw.
 
 #include <array>
@@ -46,6 +46,12 @@ struct region {
     std::array<std::uint64_t, 4> words{};
 };
 
+/// What a peer sends next, before its handler is called.
+struct next_message {
+    handler_id id = 0;
+    std::span<std::byte const> payload;  ///< as a handler sees it
+};
+
 /// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died or concealed the region.
 using completion = void (*)(void* context, bool ok);
 
@@ -81,6 +87,10 @@ public:
 
     /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.
     virtual int poll(int budget) = 0;
+    /// Shows what comes next from a peer, for who waits for just that; it stays. False: nothing is there, or only a poll can tell.
+    [[nodiscard]] virtual bool peek(peer, next_message&) { return false; }
+    /// Takes what `peek` showed just now: no handler will be called for it.
+    virtual void pass() noexcept {}
     /// Looks, without running handlers, whether poll would find something: the last check before sleeping.
     [[nodiscard]] virtual bool pending() const noexcept = 0;
     /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.

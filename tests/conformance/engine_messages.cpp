@@ -309,6 +309,61 @@ TEST_P(engine_messages, a_drain_outlasts_the_handlers_of_other_threads)
     });
 }
 
+TEST_P(engine_messages, who_waits_may_take_a_message_itself)
+{
+    run(2, [](rank_context& c) {
+        struct state {
+            std::uint64_t next = 0;  ///< that is still to come
+            std::uint64_t handled = 0;
+            bool in_order = true;
+            void take(std::span<std::byte const> head)
+            {
+                std::uint64_t number = 0;
+                std::memcpy(&number, head.data(), std::min(head.size(), sizeof number));
+                in_order = in_order && head.size() == 2 * sizeof number && number == next;
+                ++next;
+            }
+            static void on(void* context, eng::engine&, eng::incoming& m)
+            {
+                auto& self = *static_cast<state*>(context);
+                ++self.handled;
+                self.take(m.head());
+            }
+        } heard;
+        inbox others;
+        auto const ours = c.engine.add_handler(&state::on, &heard);
+        auto const theirs = c.engine.add_handler(&inbox::on, &others);
+        c.barrier();
+        constexpr std::uint64_t count = 3000;
+        if (c.rank == 0) {
+            for (std::uint64_t i = 0; i < count; ++i) {
+                std::array<std::uint64_t, 2> const words{i, 0};
+                c.engine.send_small(1, ours, std::as_bytes(std::span(words)));
+                if (i % 10 == 0)
+                    c.engine.send_small(1, theirs, std::as_bytes(std::span(words)));
+            }
+        } else {
+            std::uint64_t taken = 0;
+            auto const end = std::chrono::steady_clock::now() + 60s;
+            while (heard.next != count || others.count != count / 10) {
+                bool const took = c.engine.take_next(0, [&](eng::handler_id id, std::span<std::byte const> head) {
+                    if (id != ours || heard.next % 5 == 0)
+                        return false;  // its handler's
+                    heard.take(head);
+                    return true;
+                });
+                if (took)
+                    ++taken;
+                else if (c.engine.progress(1) == 0)
+                    require(std::chrono::steady_clock::now() < end, "all messages come");
+            }
+            require(heard.in_order, "each in its turn");
+            require(taken + heard.handled == count, "each once");
+        }
+        c.barrier();
+    });
+}
+
 TEST_P(engine_messages, bad_calls_are_told)
 {
     run(2, [](rank_context& c) {

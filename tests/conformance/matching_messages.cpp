@@ -115,12 +115,86 @@ TEST_P(matching_messages, lent_heap_blocks)
     });
 }
 
+// What lies in the heap and is not large is copied by its receiver, out of the sender's memory: posted, early, truncated, unpacked, taken
+// out, asked back, and dropped.
+TEST_P(matching_messages, heap_blocks_stay_until_they_are_received)
+{
+    run_matching(2, [](player& p) {
+        enum class way { plain, truncated, unpacked, taken_out, asked_back, dropped };
+        struct collected {
+            std::vector<std::byte> all;
+            static void unpack(void* c, std::span<std::byte const> b) { static_cast<collected*>(c)->all.assign(b.begin(), b.end()); }
+        };
+        for (std::size_t const n : {4096, 5000, 20000, 32767}) {
+            auto* const out = static_cast<std::byte*>(towline::heap::allocate(n));
+            fill(out, n, n);
+            for (send_mode const mode : {send_mode::standard, send_mode::synchronous}) {
+                for (way const w : {way::plain, way::truncated, way::unpacked, way::taken_out, way::asked_back, way::dropped}) {
+                    for (bool const early : {false, true}) {
+                        if ((!early && w >= way::taken_out) || (w == way::asked_back && !maps(p.world.kind)))
+                            continue;
+                        SCOPED_TRACE("size " + std::to_string(n) + ", way " + std::to_string(static_cast<int>(w)));
+                        if (p.world.rank == 0) {
+                            match::request s;
+                            p.world.barrier();
+                            p.m.start_send(s, 1, p.letter(4), out, n, mode);
+                            p.world.barrier();  // it is there
+                            require(!early || !s.done() || (mode == send_mode::standard && !maps(p.world.kind)), "it waits");
+                            p.world.barrier();
+                            if (w == way::asked_back)
+                                require(!p.m.cancel(s), "its receiver says");
+                            p.m.wait(s);
+                            require(s.result().error == outcome::ok, "it ended well");
+                            require(s.result().cancelled == (w == way::asked_back), "cancelled where it was");
+                        } else {
+                            std::vector<std::byte> in(n);
+                            collected c;
+                            match::sink const to = w == way::truncated  ? match::sink{in.data(), n - 1000}
+                                                   : w == way::unpacked ? match::sink{&c, n, &collected::unpack}
+                                                                        : match::sink{in.data(), n};
+                            match::request r;
+                            if (!early)
+                                p.m.start_receive(r, player::from(0, 4), 0, to);
+                            p.world.barrier();
+                            if (early)
+                                p.world.until([&] { return p.m.numbers().unexpected == 1; }, "the early message");
+                            p.world.barrier();
+                            p.world.barrier();
+                            if (w == way::asked_back) {
+                                p.world.until([&] { return p.m.numbers().unexpected == 0; }, "it to be taken back");
+                            } else if (w == way::dropped) {
+                                p.m.forget(1);
+                            } else {
+                                if (w == way::taken_out) {
+                                    auto m = p.m.mprobe(player::from(0, 4), 0);
+                                    p.m.start_receive(r, m, to);
+                                } else if (early) {
+                                    p.m.start_receive(r, player::from(0, 4), 0, to);
+                                }
+                                p.m.wait(r);
+                                require(r.result().bytes == n && r.result().source == 0 && r.result().tag == 4, "about it");
+                                require(r.result().error == (w == way::truncated ? outcome::truncated : outcome::ok), "how it ended");
+                                require(w == way::unpacked ? filled(c.all.data(), n, n) && c.all.size() == n
+                                                           : filled(in.data(), w == way::truncated && maps(p.world.kind) ? n - 1000 : 0, n),
+                                        "content");
+                                require(w == way::unpacked || w == way::truncated || filled(in.data(), n, n), "all of it");
+                            }
+                        }
+                        p.world.barrier();
+                    }
+                }
+            }
+            towline::heap::deallocate(out);
+        }
+    });
+}
+
 // Of one sender and context, in order, whatever the sizes and modes and however they are asked for.
 TEST_P(matching_messages, messages_do_not_overtake)
 {
     std::uint64_t const seed = test_seed();
     SCOPED_TRACE("TOWLINE_TEST_SEED=" + std::to_string(seed));
-    run_matching(3, [seed](player& p) {
+    auto const all_in_order = [seed](player& p) {
         constexpr int messages = 400;
         peer const me = p.world.rank;
         // Everybody knows what everybody sends: number, size, tag and mode come from the sender's seed.
@@ -197,7 +271,9 @@ TEST_P(matching_messages, messages_do_not_overtake)
         }
         for (auto& r : sends)
             p.m.wait(r);
-    });
+    };
+    run_matching(3, all_in_order);
+    run_matching(3, all_in_order, {.eager = 70000});  // blocking receives take what they can from where it arrived
 }
 
 TEST_P(matching_messages, contexts_are_apart)

@@ -458,6 +458,50 @@ TEST_P(matching_requests, many_threads)
     }
 }
 
+TEST_P(matching_requests, threads_receive_from_one_sender)
+{
+    run_matching(2, [](player& p) {
+        constexpr std::uint32_t messages = 3000;
+        constexpr std::uint32_t last = ~std::uint32_t{0};
+        if (p.world.rank == 0) {
+            for (std::uint32_t i = 0; i < messages + 3; ++i) {
+                std::uint32_t const number = i < messages ? i : last;
+                p.m.send(1, p.letter(static_cast<std::int32_t>(i % 3)), &number, sizeof number);
+            }
+            return;
+        }
+        std::vector<std::atomic<int>> got(messages);
+        std::atomic<bool> in_order{true};
+        // Each receives from the same source, with any tag: blocking, or posted and waited for.
+        auto const receiver = [&](unsigned t) {
+            std::int64_t before = -1;
+            for (unsigned i = 0;; ++i) {
+                std::uint32_t number = 0;
+                if ((i + t) % 3 == 0) {
+                    match::request r;
+                    p.m.start_receive(r, player::from(0, any_tag), 0, {&number, sizeof number});
+                    p.m.wait(r);
+                } else {
+                    p.m.receive(player::from(0, any_tag), 0, {&number, sizeof number});
+                }
+                if (number == last)
+                    return;
+                in_order = in_order && number > before;
+                before = number;
+                ++got[number % messages];
+            }
+        };
+        std::vector<std::thread> all;
+        for (unsigned t = 0; t < 3; ++t)
+            all.emplace_back(receiver, t);
+        for (auto& t : all)
+            t.join();
+        require(in_order, "whoever receives again gets a later message");
+        for (auto const& n : got)
+            require(n == 1, "each message once");
+    });
+}
+
 TEST_P(matching_requests, one_thread_needs_no_locks)
 {
     match::options mo;
@@ -527,6 +571,11 @@ TEST_P(matching_requests, nonsense_is_dropped)
             raw(wire::synchronous, words({1, 1, 1, 0, 0, 0}));            // no token
             raw(wire::lent, words({1, 1, 1, 0, 0, 0}));                   // no block
             raw(wire::lent, words({1, 1, 1, 0, 0, 0, 0}), {block});       // too long
+            raw(wire::here, words({1, 1, 1, 8, 0, 0, 64, 0}));            // no token
+            raw(wire::here, words({1, 1, 1, 8, 1, 1, 0, 0}));             // nowhere
+            raw(wire::here, words({1, 1, 1, 8, 1, 1, 64, 0, 0}));         // too long
+            raw(wire::here, words({1, 1, 1, 8, 1, 1, 64, 0}), {block});
+            raw(wire::here, words({8, 1, 1, 4096, 77, 1, 64, 0x7ffff000}));  // in nobody's arena
             raw(wire::matched, words({0, 1}));                            // nobody waits
             raw(wire::matched, words({77, 1}));
             raw(wire::matched, words({minus, minus}));
@@ -551,6 +600,9 @@ TEST_P(matching_requests, nonsense_is_dropped)
         } else {
             p.receive(1, 3, 20, 4);
             p.receive(1, 3, 20000, 5);
+            std::vector<std::byte> room(4096);
+            auto const s = p.m.receive({8, 1, 1}, 1, {room.data(), room.size()});
+            require(s.error == outcome::lost && s.bytes == 4096, "what is told to be where nothing is cannot be received");
             p.send(1, 1, bytes(9, 9), send_mode::synchronous);
         }
         if (p.world.rank == 1)

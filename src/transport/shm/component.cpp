@@ -123,6 +123,17 @@ public:
         return 0;
     }
 
+    bool peek(peer from, next_message& next) override
+    {
+        if (inbound_.empty() || forgettable_ != 0 || (inbound_[0].source != from && !bring_to_front(from)) ||
+            inbound_[0].reader.look(peeked_) != ring_reader::found::message)
+            return false;
+        next = {peeked_.handler, peeked_.payload};
+        return true;
+    }
+
+    void pass() noexcept override { inbound_[0].reader.pass(peeked_); }
+
     bool pending() const noexcept override
     {
         return announced(inbox_).count.load(std::memory_order_acquire) != announced_seen_ ||
@@ -199,6 +210,16 @@ private:
             lose(in.source, e.what());
         }
         return false;
+    }
+
+    /// False: nothing has come from it so far.
+    bool bring_to_front(peer source) noexcept
+    {
+        auto const at = std::ranges::find(inbound_, source, &inbound::source);
+        if (at == inbound_.end())
+            return false;
+        std::swap(inbound_[0], *at);
+        return true;
     }
 
     void look_for_rings()
@@ -279,6 +300,7 @@ private:
     // the poller's
     std::vector<inbound> inbound_;  ///< the busiest first
     std::vector<sender> senders_;
+    ring_reader::view peeked_;      ///< of the first of them
     std::uint64_t announced_seen_ = 0;
     std::size_t cursor_ = 0;
     std::size_t forgettable_ = 0;  ///< senders that are lost or dead since the last look, or dead and not yet silent

@@ -90,6 +90,7 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
         store_word(at, word::make(word::skip, lap(tail_), 0, 0), std::memory_order_release);
     }
     tail_ += jump + n;
+    own_ahead(n);
     return outcome::written;
 }
 

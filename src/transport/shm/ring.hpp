@@ -25,6 +25,7 @@
 #include "base/prefetch.hpp"
 #include "transport/transport.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -106,6 +107,8 @@ static_assert(max_eager < std::size_t{1} << 20);
         from += sizeof word;
         to += sizeof word;
     };
+    if (n == 8) [[likely]]
+        return move(std::uint64_t{});
     for (; n >= 8; n -= 8)
         move(std::uint64_t{});
     if ((n & 4) != 0)
@@ -167,6 +170,13 @@ private:
     /// the stores themselves would fetch one after the other.
     void own_ahead() const noexcept { base::prefetch_to_write(cell((tail_ + ahead) & (capacity_ - 1))); }
     static constexpr std::uint64_t ahead = 8;
+    /// The same for the cells of the next message, should it be of so many, too. The front is left to the consumer, who looks at it.
+    void own_ahead(std::uint64_t cells) const noexcept
+    {
+        for (std::uint64_t i = 1; i <= std::min(cells, most_ahead); ++i)
+            base::prefetch_to_write(cell((tail_ + i) & (capacity_ - 1)));
+    }
+    static constexpr std::uint64_t most_ahead = 16;
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
 
