@@ -133,7 +133,7 @@ bool engine::impl::take_next(peer from, transport::component& via, bool (*take)(
                              void* context)
 {
     using thresholds::looks_between_polls;
-    std::uint32_t const looks = config.oversubscribed ? looks_between_polls : thresholds::looks;
+    std::uint32_t const looks = config.oversubscribed ? 1 : thresholds::looks;
     // Whoever is sent one message after the other must look at its other peers, too.
     if (busy_polls % looks_between_polls == 0 && poll(1) != 0)
         return false;
@@ -269,13 +269,16 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     } slow(*this);
 
     bool look = false;
+    bool yielded = false;  // others had this core meanwhile
     for (std::uint32_t idle = 0;;) {
         if (!held.token) {
             held.token = acquire_token();
             if (!held.token && !step_aside.load(std::memory_order_relaxed))
                 step_aside.store(true, std::memory_order_relaxed);
         }
-        if (held.token && poll(thresholds::poll_budget) != 0) {
+        if (std::exchange(yielded, false) && ready(context)) {
+            // They wrote it where we see it: no poll is needed, and others wait for this core.
+        } else if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
             slow.progressed = true;
         } else if (held.token && copier != nullptr && copier->help()) {  // two cores copy faster than one
@@ -308,6 +311,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             look_for_deaths(std::exchange(look, false));
         if (idle < spins + yields) {
             ::sched_yield();
+            yielded = true;
             continue;
         }
         held.let_go();
