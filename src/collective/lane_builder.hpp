@@ -6,7 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <span>
+
 namespace towline::collective {
+
+struct lane_block;
 
 class lane_builder {
 public:
@@ -37,6 +41,8 @@ public:
         if (!l_.are_posted(most, one_way_))
             mark(2, whom);
     }
+    /// What this rank showed is read where it is.
+    [[nodiscard]] bool is_lent() const noexcept { return is_lent_; }
     /// Until `reader`, or all, need nothing any more of what this rank showed.
     void stays(int reader = all_ranks)
     {
@@ -50,6 +56,35 @@ public:
         s.from = data;
         s.size = bytes;
     }
+    /// So many bytes are offered by copy.
+    [[nodiscard]] bool posts(std::uint64_t bytes) const noexcept { return l_.are_posted(bytes, one_way_); }
+    /// Offers a table (lane_tables.hpp) that ends with its copies at `end`: in the slot, or in `shared` memory, without copies.
+    void table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* shared)
+    {
+        lane_step& s = s_.over_lanes(kind::table, 1, all_ranks);
+        s.from = blocks.data();
+        s.size = blocks.size();
+        s.expected = end;
+        s.to = shared;
+    }
+    /// Offers nothing: this rank has written `bytes` into what `whom` lent, or has none for it.
+    void tell(int whom, std::uint64_t bytes) { s_.over_lanes(kind::tell, 2, whom).size = bytes; }
+    /// The n-th block for this rank in the table of `rank`.
+    void take_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
+    {
+        lane_step& s = s_.over_lanes(kind::take_block, 1, rank);
+        s.to = to;
+        s.offset = nth;
+        s.size = bytes;
+    }
+    void push_block(int rank, void const* from, std::uint64_t bytes)
+    {
+        lane_step& s = s_.over_lanes(kind::push_block, 1, rank);
+        s.from = from;
+        s.size = bytes;
+    }
+    /// Until `rank` needs nothing any more; not 0: and has told that it wrote so many bytes.
+    void stay(int rank, std::uint64_t told = 0) { s_.over_lanes(kind::stay, 2, rank).expected = told; }
     void mark(int stage, int whom = all_ranks) { (void)s_.over_lanes(kind::mark, stage, whom); }
     void meet(int rank, int stage = 1) { (void)s_.over_lanes(kind::meet, stage, rank); }
     void meet_all(int stage = 1) { meet(all_ranks, stage); }

@@ -1,6 +1,7 @@
 #include "collective/lane_offers.hpp"
 
 #include "base/prefetch.hpp"
+#include "collective/lane_tables.hpp"
 
 #include <towline/error.hpp>
 
@@ -27,9 +28,45 @@ void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int who
     lanes_.count_posted(bytes);
     mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, bytes);
     lanes_.publish(number_, stage, whom);
+    if (!fits)
+        prepare_payload(bytes);
+}
+
+/// The next operation may well write as much.
+void lane_offers::prepare_payload(std::uint64_t bytes) noexcept
+{
     constexpr std::uint64_t line = 64, most = 8 * line;
-    for (std::uint64_t at = 0; !fits && at < std::min(bytes, most); at += line)
+    for (std::uint64_t at = 0; at < std::min(bytes, most); at += line)
         base::prefetch_to_write(lanes_.my_payload(number_ + 1) + at);
+}
+
+void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* shared, int stage, int whom)
+{
+    lanes::slot& mine = lanes_.mine(number_);
+    bool const fits = end <= lanes::inline_bytes;
+    std::byte* const at = shared != nullptr ? shared : fits ? mine.line() : lanes_.my_payload(number_);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        lane_entry const& e = blocks[i].entry;
+        if (e.how != lane_entry::copied && e.where == 0)
+            throw state::failed_lost;
+        std::memcpy(at + i * sizeof e, &e, sizeof e);
+        if (e.how == lane_entry::copied && blocks[i].from != nullptr) {
+            move_bytes(at + e.where, blocks[i].from, e.bytes);
+            lanes_.count_posted(e.bytes);
+        }
+    }
+    if (shared != nullptr)
+        mine.send = lanes_.memory().find(shared, end);
+    mine.set(shared != nullptr ? lanes::offer::table_lent : fits ? lanes::offer::table_in_line : lanes::offer::table_behind, blocks.size());
+    lanes_.publish(number_, stage, whom);
+    if (shared == nullptr && !fits)
+        prepare_payload(end);
+}
+
+void lane_offers::tell(std::uint64_t number, int stage, int whom) noexcept
+{
+    lanes_.mine(number_).set(lanes::offer::nothing, number);
+    lanes_.publish(number_, stage, whom);
 }
 
 void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
@@ -89,13 +126,80 @@ std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t siz
     return reach(s.receive + offset, size);
 }
 
+void lane_offers::copy(void* to, std::byte const* from, std::uint64_t bytes, bool takes) noexcept
+{
+    if (takes && base::is_rewritten(from, bytes))
+        base::copy_taking(to, from, bytes);
+    else
+        move_bytes(to, from, bytes);
+}
+
 void lane_offers::bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     std::byte const* const from = source(rank, offset, size, expected);
-    if (has_one_reader(rank) && base::is_rewritten(from, size))
-        base::copy_taking(to, from, size);
-    else
-        move_bytes(to, from, size);
+    copy(to, from, size, has_one_reader(rank));
+}
+
+lane_table lane_offers::table_of(int rank)
+{
+    lanes::slot& s = lanes_.of(rank, number_);
+    auto const there = s.offers();
+    std::uint64_t const entries = there.bytes;
+    auto const with_room = [&](std::byte const* at, std::uint64_t room) {
+        if (entries > room / sizeof(lane_entry))
+            throw state::failed_lost;
+        return lane_table(at, entries, room);
+    };
+    constexpr std::uint64_t most = std::uint64_t{1} << 32;
+    switch (there.what) {
+    case lanes::offer::failed: throw lane_run::failure_of(there);
+    case lanes::offer::table_in_line: return with_room(s.line(), lanes::inline_bytes);
+    case lanes::offer::table_behind: return with_room(lanes_.payload_of(rank, number_), lanes::payload_bytes);
+    case lanes::offer::table_lent:
+        if (s.send == 0 || entries > most)
+            throw state::failed_lost;
+        return {reach(s.send, entries * sizeof(lane_entry)), entries, entries * sizeof(lane_entry)};
+    default: throw state::failed_mismatch;
+    }
+}
+
+lane_entry lane_offers::entry_for_us(lane_table const& table, std::uint64_t nth, std::uint64_t bytes) const
+{
+    auto const e = table.find(lanes_.rank(), nth);
+    if (!e || e->bytes != bytes)
+        throw state::failed_mismatch;
+    return *e;
+}
+
+std::byte* lane_offers::lent_by(int rank, lane_entry const& e)
+{
+    if (e.where == 0)
+        throw state::failed_lost;
+    if (rank != lanes_.rank())
+        lanes_.count_moved(e.bytes);
+    return reach(e.where, e.bytes);
+}
+
+void lane_offers::bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
+{
+    lane_table const table = table_of(rank);
+    lane_entry const e = entry_for_us(table, nth, bytes);
+    if (e.how == lane_entry::read)
+        return copy(to, lent_by(rank, e), bytes, lanes_.size() == 2 && rank != lanes_.rank());
+    if (e.how != lane_entry::copied)
+        throw state::failed_mismatch;
+    std::byte const* const from = table.copy_of(e);
+    if (from == nullptr)
+        throw state::failed_lost;
+    move_bytes(to, from, bytes);
+}
+
+void lane_offers::push_block(int rank, void const* from, std::uint64_t bytes)
+{
+    lane_entry const e = entry_for_us(table_of(rank), 0, bytes);
+    if (e.how != lane_entry::written)
+        throw state::failed_mismatch;
+    move_bytes(lent_by(rank, e), from, bytes);
 }
 
 } // namespace towline::collective

@@ -6,8 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace towline::collective {
+
+struct lane_block;
+struct lane_entry;
+class lane_table;
 
 /// As one rank sees it. Its own slot may be written (lanes::may_write), and it meets others before it looks at theirs.
 class lane_offers {
@@ -19,6 +24,10 @@ public:
     /// Bytes where they are, by the words of node_memory::find: to be read, and to be written (0: nothing).
     void lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
               int whom) noexcept;
+    /// A table whose copies end at `end`; not null: without copies, and it lies at `shared`.
+    void offer_table(std::span<lane_block const>, std::uint64_t end, std::byte* shared, int stage, int whom);
+    /// Nothing, but a number.
+    void tell(std::uint64_t number, int stage, int whom) noexcept;
 
     // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached.
 
@@ -28,6 +37,10 @@ public:
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Copies what source() says.
     void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// The nth block for this rank in the table of that one, which must have so many bytes.
+    void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
+    /// Into the block of so many bytes that it wants from this rank.
+    void push_block(int rank, void const* from, std::uint64_t bytes);
     /// Calls read(bytes) with it.
     template <class Read>
     void look_at(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, Read&& read)
@@ -43,6 +56,12 @@ private:
     /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
     [[nodiscard]] bool has_one_reader(int rank) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
+    void prepare_payload(std::uint64_t bytes) noexcept;
+    [[nodiscard]] lane_table table_of(int rank);
+    [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;
+    /// What an entry of that rank's table lent.
+    [[nodiscard]] std::byte* lent_by(int rank, lane_entry const&);
+    static void copy(void* to, std::byte const* from, std::uint64_t bytes, bool takes) noexcept;
 
     lanes& lanes_;
     std::uint64_t const number_;

@@ -1,6 +1,7 @@
 #include "collective/lane_steps.hpp"
 
 #include "collective/lane_offers.hpp"
+#include "collective/lane_tables.hpp"
 #include "collective/schedule.hpp"
 
 #include <towline/error.hpp>
@@ -30,7 +31,7 @@ lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combinati
     } catch (...) {
         failure_ = state::failed_lost;
     }
-    if (failure_ != state::ended && !end())
+    if (failure_ != state::ended && !end(steps))
         return state::waits;
     lanes_->finish(number_);
     return failure_;
@@ -38,6 +39,8 @@ lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combinati
 
 int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
 {
+    if (at_ < steps.size() && steps[at_].what == lane_step::kind::stay)
+        return steps[at_].rank;
     if (at_ >= steps.size() || steps[at_].what != lane_step::kind::meet)
         return all_ranks;
     return steps[at_].rank != all_ranks ? steps[at_].rank : met_ < lanes_->size() ? met_ : all_ranks;
@@ -54,12 +57,36 @@ lane_run::state lane_run::failure_of(lanes::slot::terms const& t) noexcept
     return state::failed_lost;
 }
 
-/// False: it cannot be told yet.
-bool lane_run::end()
+/// After a failure. False: it cannot be told yet, or somebody still uses what this rank lent.
+bool lane_run::end(std::vector<lane_step> const& steps)
 {
-    if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
+    if (!has_told_) {
+        if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
+            return false;
+        lanes_->fail(number_, static_cast<std::uint64_t>(failure_));
+        has_told_ = true;
+    }
+    for (; at_ < steps.size(); ++at_) {
+        lane_step const& s = steps[at_];
+        if (s.what == lane_step::kind::stay && !lanes_->has_left(s.rank, number_) && !(++idle_ % looks == 0 && lanes_->is_gone(s.rank)))
+            return false;
+    }
+    return true;
+}
+
+bool lane_run::stay(lane_step const& s)
+{
+    if (!lanes_->has_left(s.rank, number_)) {
+        if (++idle_ % looks == 0 && lanes_->is_gone(s.rank) && !lanes_->has_left(s.rank, number_))
+            throw state::failed_dead;
         return false;
-    lanes_->fail(number_, static_cast<std::uint64_t>(failure_));
+    }
+    // Who takes and lends nothing finishes without a word.
+    auto const there = lanes_->has_reached(s.rank, number_, 1) ? lanes_->of(s.rank, number_).offers() : lanes::slot::terms{};
+    if (there.what == lanes::offer::failed)
+        throw failure_of(there);
+    if (s.expected != 0 && there != lanes::slot::terms{lanes::offer::nothing, s.expected})
+        throw state::failed_mismatch;
     return true;
 }
 
@@ -182,6 +209,23 @@ bool lane_run::run(lane_step const& s, combination const& r)
     case kind::copy:
         move_bytes(s.to, s.from, s.size);
         return true;
+    case kind::table:
+        if (!may_write(s.to == nullptr && s.expected > lanes::inline_bytes))
+            return false;
+        offers().offer_table({static_cast<lane_block const*>(s.from), s.size}, s.expected, static_cast<std::byte*>(s.to), s.stage, s.rank);
+        return true;
+    case kind::tell:
+        if (!may_write(false))
+            return false;
+        offers().tell(s.size, s.stage, s.rank);
+        return true;
+    case kind::take_block:
+        offers().bring_block(s.rank, s.offset, s.to, s.size);
+        return true;
+    case kind::push_block:
+        offers().push_block(s.rank, s.from, s.size);
+        return true;
+    case kind::stay: return stay(s);
     }
     return true;
 }

@@ -35,6 +35,12 @@ struct lane_step {
         fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
                    ///< if need be
         copy,      ///< `size` bytes
+        table,     ///< offers the table of `size` lane_blocks at `from`, up to `expected` bytes with its copies; not null: lent, at `to`
+        tell,      ///< offers nothing, and tells `size`
+        take_block, ///< copies the block of `size` bytes in the table of `rank` to `to` that is number `offset` of those for this rank
+        push_block, ///< copies `size` bytes from `from` to the block in the table of `rank` that this rank shall write
+        stay,      ///< waits until `rank` uses nothing of this rank's any more, and fails if it failed; not 0: or did not tell `expected`.
+                   ///< Also who has failed stays
     };
     /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
     static constexpr std::uint64_t piece = 16 * 1024;
@@ -60,6 +66,7 @@ public:
         number_ = l.begin();
         at_ = 0;
         met_ = 0;
+        has_told_ = false;
         failure_ = state::ended;
         idle_ = 0;
     }
@@ -89,13 +96,15 @@ private:
     void lend(lane_step const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
-    [[nodiscard]] bool end();
+    [[nodiscard]] bool stay(lane_step const&);
+    [[nodiscard]] bool end(std::vector<lane_step> const& steps);
 
     lanes* lanes_ = nullptr;
     std::uint64_t number_ = 0;
     std::size_t at_ = 0;
     int met_ = 0;  ///< ranks that the meeting under way has seen
     std::uint32_t idle_ = 0;
+    bool has_told_ = false;  ///< of the failure
     state failure_ = state::ended;
 };
 

@@ -4,7 +4,7 @@
 //
 //   lane     `finished`, some slots and fewer payloads. Operation n of the team uses slot and payload n modulo their numbers.
 //   slot     one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
-//            in the payload, or where its buffers are (lent).
+//            in the payload, or where its buffers are (lent); or a table of such (lane_tables.hpp).
 //
 // A rank may run ahead of others: it writes a slot, or a payload, again when all have finished the operation that used it before. So a
 // broadcast does not wait for its receivers, which counts most where ranks share a core: a change of ranks serves many operations. All
@@ -34,13 +34,14 @@ public:
     static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
 
-    enum class offer : std::uint64_t { nothing, in_line, behind, lent, failed };
+    enum class offer : std::uint64_t { nothing, in_line, behind, lent, failed, table_in_line, table_behind, table_lent };
 
     struct alignas(64) slot {
         std::atomic<std::uint64_t> stage;
-        /// Of what is offered << 3 | offer. A rank that fails writes it again while others read: what it had offered stays where it is.
+        /// Bytes, or entries, of what is offered << 3 | offer. A rank that fails writes it again while others read: what it had offered
+        /// stays where it is.
         std::atomic<std::uint64_t> size;
-        std::uint64_t send;   ///< in_line: the bytes begin here. lent: where the send buffer is
+        std::uint64_t send;   ///< in the line: the bytes begin here. lent: where the send buffer is, or the table
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::uint64_t rest[3];
@@ -154,6 +155,11 @@ public:
     [[nodiscard]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
     {
         return of(rank, number).stage.load(std::memory_order_acquire) >= number * stages + static_cast<std::uint64_t>(stage);
+    }
+    /// The rank needs nothing any more of others in this operation.
+    [[nodiscard]] bool has_left(int rank, std::uint64_t number) noexcept
+    {
+        return has_reached(rank, number, 2) || all_[static_cast<std::size_t>(rank)]->finished.load(std::memory_order_acquire) >= number;
     }
     void count_posted(std::uint64_t bytes) noexcept { counts_.posted += bytes; }
     void count_moved(std::uint64_t bytes) noexcept { counts_.moved += bytes; }

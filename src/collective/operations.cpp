@@ -113,6 +113,8 @@ void gatherv(schedule& s, team const& t, void const* send, std::uint64_t bytes, 
     }
     if (root == t.rank())
         check_lists(counts, offsets, t.size(), "gatherv");
+    if (s.lanes() != nullptr && over_lanes::gatherv(s, send, bytes, receive, {counts, offsets}, root))
+        return;
     algorithms::gather_linear(s, t.here(), send, bytes, receive, {counts, offsets}, root);
 }
 
@@ -126,6 +128,8 @@ void scatterv(schedule& s, team const& t, void const* send, sizes counts, sizes 
     }
     if (root == t.rank())
         check_lists(counts, offsets, t.size(), "scatterv");
+    if (s.lanes() != nullptr && over_lanes::scatterv(s, send, {counts, offsets}, receive, bytes, root))
+        return;
     algorithms::scatter_linear(s, t.here(), send, {counts, offsets}, receive, bytes, root);
 }
 
@@ -183,6 +187,8 @@ void alltoallv(schedule& s, team const& t, void const* send, sizes send_counts, 
     check_lists(counts, offsets, ranks, "alltoallv");
     if (t.is_inter())
         return between::alltoall(s, t, send, {send_counts, send_offsets}, receive, {counts, offsets});
+    if (s.lanes() != nullptr && over_lanes::alltoallv(s, send, {send_counts, send_offsets}, receive, {counts, offsets}))
+        return;
     auto const use = for_data(routine::alltoallv, 0, t);
     algorithms::alltoall_pairwise(s, t.here(), send, {send_counts, send_offsets}, receive, {counts, offsets},
                                   use == algorithm::pairwise ? 1 : window);
@@ -290,10 +296,14 @@ void exchange(schedule& s, team const& t, neighbourhood const& n, void const* se
                 throw usage_error(fmt::format("{}: {} is no rank of {}", what, rank, t.size()));
         }
     }
-    for (std::size_t i = 0; i < n.sources.size(); ++i) {
-        int const at = n.receive_order.empty() ? static_cast<int>(i) : n.receive_order[i];
+    for (int const at : n.receive_order) {
         if (at < 0 || static_cast<std::size_t>(at) >= n.sources.size())
             throw usage_error(fmt::format("{}: {} in the order of {} sources", what, at, n.sources.size()));
+    }
+    if (s.lanes() != nullptr && over_lanes::exchange(s, n, send, sending, receive, receiving))
+        return;
+    for (std::size_t i = 0; i < n.sources.size(); ++i) {
+        int const at = n.receive_order.empty() ? static_cast<int>(i) : n.receive_order[i];
         if (int const from = n.sources[static_cast<std::size_t>(at)]; from >= 0)
             s.receive(from, receiving.at(receive, at), receiving.size(at));
     }

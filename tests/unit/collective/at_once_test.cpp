@@ -2,10 +2,9 @@
 
 #include "collective/at_once.hpp"
 #include "collective/over_lanes.hpp"
-#include "simulation.hpp"
+#include "unit/collective/threads.hpp"
 
 #include <functional>
-#include <mutex>
 #include <random>
 #include <thread>
 
@@ -13,31 +12,6 @@ using namespace simulated;
 using state = col::lane_run::state;
 
 namespace {
-
-/// The memory of this process, for threads.
-class threads_memory final : public col::node_memory {
-public:
-    void* allocate(std::uint64_t bytes) noexcept override { return ::operator new(bytes, std::align_val_t{64}); }
-    void deallocate(void* block) noexcept override { ::operator delete(block, std::align_val_t{64}); }
-    std::uint64_t find(void const* data, std::uint64_t) const noexcept override { return reinterpret_cast<std::uintptr_t>(data); }
-    std::byte* attach(std::uint64_t word, std::uint64_t) override { return reinterpret_cast<std::byte*>(word); }
-    bool is_shared_with(peer) noexcept override { return true; }
-    void wake(peer) noexcept override {}
-    bool is_gone(peer p) const noexcept override { return p == dead.load(std::memory_order_acquire); }
-    void note(counts const& c) noexcept override
-    {
-        std::scoped_lock const lock(mutex_);
-        all.operations += c.operations;
-        all.posted += c.posted;
-        all.moved += c.moved;
-    }
-
-    std::atomic<peer> dead{~peer{0}};
-    counts all;
-
-private:
-    std::mutex mutex_;
-};
 
 void add_words(void const* in, void* inout, std::uint64_t count, void*)
 {
@@ -157,24 +131,10 @@ struct member {
 /// All ranks run `body`.
 void among(threads_memory& memory, int size, bool crowded, std::function<void(member&)> const& body, col::lanes::limits limits = {})
 {
-    std::vector<peer> peers(static_cast<std::size_t>(size));
-    std::iota(peers.begin(), peers.end(), peer{0});
-    std::vector<std::unique_ptr<col::lanes>> all;
-    std::vector<std::uint64_t> words;
-    for (int i = 0; i < size; ++i) {
-        all.push_back(std::make_unique<col::lanes>(memory, i, peers, limits));
-        words.push_back(all.back()->own_word());
-    }
-    for (auto& l : all)
-        ASSERT_TRUE(l->open(words));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < size; ++i)
-        threads.emplace_back([&, i] {
-            member m{*all[static_cast<std::size_t>(i)], i, size, crowded, std::mt19937_64(base_seed() + static_cast<std::uint64_t>(i)), {}};
-            body(m);
-        });
-    for (auto& t : threads)
-        t.join();
+    among_threads(memory, size, limits, [&](std::unique_ptr<col::lanes> l, int rank) {
+        member m{*l, rank, size, crowded, std::mt19937_64(base_seed() + static_cast<std::uint64_t>(rank)), {}};
+        body(m);
+    });
 }
 
 /// The number that a rank contributes to turn n.

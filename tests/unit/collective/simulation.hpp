@@ -329,7 +329,8 @@ inline std::uint64_t base_seed()
 /// All ranks of one communicator, or of two groups. Ranks are other numbers than peers.
 class world {
 public:
-    explicit world(int size, int remote = 0, std::uint64_t seed = base_seed()) : seed_(seed), net(seed, size + remote), shared(net, seed)
+    explicit world(int size, int remote = 0, std::uint64_t seed = base_seed(), bool lanes = with_lanes())
+        : seed_(seed), net(seed, size + remote), shared(net, seed)
     {
         std::size_t const all = static_cast<std::size_t>(size + remote);
         peers_.resize(all);
@@ -347,7 +348,7 @@ public:
                 teams.emplace_back(7, i - size, second, first);
             matchers_.emplace_back(net, peers_[static_cast<std::size_t>(i)]);
         }
-        if (remote == 0 && size > 1 && with_lanes())
+        if (remote == 0 && size > 1 && lanes)
             introduce();
     }
     ~world()
