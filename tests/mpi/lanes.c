@@ -29,6 +29,101 @@ static void paths(void)
     free(out);
 }
 
+/* Blocks of any size, once each by copy and where they are: the test counts the operations and bytes. */
+static void lists(void)
+{
+    enum { SMALL = 100, BIG = 128 * 1024 };
+    int const dims[] = {size}, periods[] = {1};
+    MPI_Comm ring;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &ring);
+    int* const counts = malloc(2 * sizeof(int) * (size_t)size);
+    int* const places = counts + size;
+    MPI_Datatype* const types = malloc(sizeof *types * (size_t)size);
+    static char own_in[SMALL * 64], own_out[SMALL * 64];
+    for (int n = SMALL;; n = BIG) {
+        /* Not from malloc: nobody else reaches it. */
+        char* const in = n == SMALL ? own_in : malloc((size_t)(n * size));
+        char* const out = n == SMALL ? own_out : malloc((size_t)(n * size));
+        CHECK(counts != NULL && types != NULL && in != NULL && out != NULL && size <= 64);
+        for (int r = 0; r < size; ++r) {
+            counts[r] = n;
+            places[r] = n * r;
+            types[r] = MPI_CHAR;
+            memset(in + n * r, 16 * rank + r, (size_t)n);
+        }
+        int const before = (rank + size - 1) % size, after = (rank + 1) % size;
+        memset(out, -1, (size_t)(n * size));
+        MPI_Gatherv(in, n, MPI_CHAR, out, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD);
+        for (int r = 0; r < size && rank == 0; ++r)
+            CHECK(out[n * r] == (char)(16 * r) && out[n * r + n - 1] == (char)(16 * r));
+        memset(out, -1, (size_t)(n * size));
+        MPI_Scatterv(in, counts, places, MPI_CHAR, out, n, MPI_CHAR, 0, MPI_COMM_WORLD);
+        CHECK(out[0] == (char)rank && out[n - 1] == (char)rank);
+        for (int way = 0; way < 3; ++way) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            memset(out, -1, (size_t)(n * size));
+            if (way == 0)
+                MPI_Alltoallv(in, counts, places, MPI_CHAR, out, counts, places, MPI_CHAR, MPI_COMM_WORLD);
+            else if (way == 1)
+                MPI_Alltoallw(in, counts, places, types, out, counts, places, types, MPI_COMM_WORLD);
+            else
+                MPI_Ialltoallv(in, counts, places, MPI_CHAR, out, counts, places, MPI_CHAR, MPI_COMM_WORLD, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            for (int r = 0; r < size; ++r)
+                CHECK(out[n * r] == (char)(16 * r + rank) && out[n * r + n - 1] == (char)(16 * r + rank));
+        }
+        memset(out, -1, (size_t)(n * size));
+        MPI_Neighbor_alltoall(in, n, MPI_CHAR, out, n, MPI_CHAR, ring);
+        CHECK(out[0] == (char)(16 * before + 1) && out[2 * n - 1] == (char)(16 * after));
+        memset(out, -1, (size_t)(n * size));
+        MPI_Neighbor_allgather(in, n, MPI_CHAR, out, n, MPI_CHAR, ring);
+        CHECK(out[0] == (char)(16 * before) && out[2 * n - 1] == (char)(16 * after));
+        if (n == BIG) {
+            free(in);
+            free(out);
+            break;
+        }
+    }
+    free(types);
+    free(counts);
+    MPI_Comm_free(&ring);
+}
+
+/* Rank 1 gives rank 0 more or less than that expects, or nothing: rank 0 is told, and all get on. */
+static void lists_that_disagree(void)
+{
+    enum { MOST = 200000 };
+    static const int pairs[][2] = {{100, 101}, {100, 0}, {5000, 4999}, {5000, 90000}, {90000, 5000}, {90000, 90001}, {MOST, 1}, {7, MOST}};
+    char* const in = malloc(MOST);
+    char* const out = malloc(MOST);
+    int* const counts = calloc(3 * (size_t)size, sizeof(int));
+    int *const none = counts + size, *const some = none + size;
+    CHECK(in != NULL && out != NULL && counts != NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
+        int const expected = pairs[i][0], given = rank == 1 ? pairs[i][1] : 0;
+        int codes[3], class = MPI_SUCCESS;
+        counts[1] = rank == 0 ? expected : 0;
+        some[0] = given;
+        codes[0] = MPI_Gatherv(in, given, MPI_CHAR, out, counts, none, MPI_CHAR, 0, MPI_COMM_WORLD);
+        codes[1] = MPI_Alltoallv(in, some, none, MPI_CHAR, out, counts, none, MPI_CHAR, MPI_COMM_WORLD);
+        some[0] = 0;
+        some[1] = rank == 1 ? 0 : pairs[i][1];
+        codes[2] = MPI_Scatterv(in, some, none, MPI_CHAR, out, rank == 1 ? expected : 0, MPI_CHAR, 0, MPI_COMM_WORLD);
+        some[1] = 0;
+        for (int k = 0; k < 3; ++k) {
+            MPI_Error_class(codes[k], &class);
+            CHECK(class == MPI_ERR_TRUNCATE || (rank != (k == 2) && class == MPI_SUCCESS));
+        }
+        int sum = 0;
+        int const one = 1;
+        CHECK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS && sum == size);
+    }
+    free(counts);
+    free(out);
+    free(in);
+}
+
 /* A root is not held up by receivers that are late, as far as there are slots; then it waits for them, and nothing is overwritten. */
 static void late_receivers(void)
 {
@@ -115,7 +210,11 @@ static void several_ways(void)
             places[i] = i;
             out[i] = 100 * turn + 10 * rank + i;
         }
-        MPI_Alltoallv(out, counts, places, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
+        MPI_Request request; /* of an operation that goes by messages */
+        MPI_Alltoallv_init(out, counts, places, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
         for (int i = 0; i < size; ++i)
             CHECK(in[i] == 100 * turn + 10 * i + rank);
     }
@@ -190,7 +289,8 @@ static void death(void)
 int main(int argc, char** argv)
 {
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
-        {"paths", paths}, {"late_receivers", late_receivers}, {"disagreement", disagreement}, {"many_at_once", many_at_once},
+        {"paths", paths}, {"lists", lists}, {"lists_that_disagree", lists_that_disagree}, {"late_receivers", late_receivers},
+        {"disagreement", disagreement}, {"many_at_once", many_at_once},
         {"several_ways", several_ways}, {"short_lives", short_lives}, {"bits", bits}, {"death", death}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)

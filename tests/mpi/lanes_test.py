@@ -13,10 +13,11 @@ RANKS = (2, 3, 4, 12)
 
 
 class Lanes(JobTest):
-    def counted(self, ranks: int, lanes: str) -> dict:
+    def counted(self, ranks: int, lanes: str, scenario: str = "paths") -> dict:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "stats.json")
-            code, out, err, _ = self.run_job(ranks, PROGRAM, "paths", options=["--stats=" + path], env={**self.env, "TOWLINE_LANES": lanes})
+            code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, options=["--stats=" + path],
+                                             env={**self.env, "TOWLINE_LANES": lanes})
             self.assertEqual((code, out), (0, ""), err)
             with open(path, encoding="utf-8") as file:
                 return json.load(file)["total"]
@@ -30,12 +31,23 @@ class Lanes(JobTest):
                 # Every byte of the sum is read from all ranks but one, and written to all but one.
                 self.assertEqual(total["bytes_lanes_moved"], 2 * (ranks - 1) << 20)
 
+    def test_the_way_of_blocks_of_any_size(self) -> None:
+        for ranks in RANKS:
+            with self.subTest(ranks=ranks):
+                total = self.counted(ranks, "first", "lists")
+                self.assertEqual(total["lane_operations"], 14 * ranks)
+                rooted, all_to_all, neighbours = 2 * (ranks - 1), 3 * ranks * (ranks - 1), 2 * ranks
+                # What all neighbours get is copied once, and read by each.
+                self.assertEqual(total["bytes_lanes_posted"], 100 * (rooted + all_to_all + neighbours + ranks))
+                self.assertEqual(total["bytes_lanes_moved"], (rooted + all_to_all + 2 * neighbours) << 17)
+
     def test_without(self) -> None:
-        total = self.counted(3, "off")
-        self.assertEqual([total[n] for n in ("lane_operations", "bytes_lanes_posted", "bytes_lanes_moved")], [0, 0, 0])
+        for scenario in ("paths", "lists"):
+            total = self.counted(3, "off", scenario)
+            self.assertEqual([total[n] for n in ("lane_operations", "bytes_lanes_posted", "bytes_lanes_moved")], [0, 0, 0])
 
     def test_scenarios(self) -> None:
-        for scenario in ("late_receivers", "disagreement", "many_at_once", "several_ways", "short_lives"):
+        for scenario in ("lists_that_disagree", "late_receivers", "disagreement", "many_at_once", "several_ways", "short_lives"):
             for ranks in RANKS:
                 with self.subTest(scenario=scenario, ranks=ranks):
                     code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": "first"})
