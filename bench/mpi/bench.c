@@ -11,7 +11,8 @@
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
 //   posted0, posted256
 //              latency behind so many posted receives that do not match
-//   barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather, reduce_scatter, scan
+//   barrier, bcast, reduce, allreduce, allgather, alltoall, scatter, gather, reduce_scatter, scan, allgatherv, alltoallv, scatterv,
+//   gatherv, neighbor_alltoall (in a circle)
 //              back to back from one root; a batch ends when all ranks are done. size: a block, what a rank sends to another
 //   type_NAME  latency with a derived datatype at both ends; size: bytes of data
 #include "turn.h"
@@ -153,6 +154,11 @@ static const struct measured measured[] = {
     {"alltoall", alltoall, check_alltoall, 1, 1, 0, 0},
     {"scatter", scatter, check_scatter, 1, 1, 0, 0},
     {"gather", gather, check_gather, 1, 1, 0, 0},
+    {"allgatherv", allgatherv, check_allgatherv, 1, 1, 0, 0},
+    {"alltoallv", alltoallv, check_alltoallv, 1, 1, 0, 0},
+    {"scatterv", scatterv, check_scatterv, 1, 1, 0, 0},
+    {"gatherv", gatherv, check_gatherv, 1, 1, 0, 0},
+    {"neighbor_alltoall", neighbor_alltoall, check_neighbor_alltoall, 1, 1, 0, 0},
     {"reduce_scatter", reduce_scatter, check_reduce_scatter, 1, 1, 0, 1},
     {"scan", scan, check_scan, 1, 0, 0, 1},
 };

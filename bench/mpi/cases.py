@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 KIB, MIB = 1 << 10, 1 << 20
 INLINE_MOST = 48      # bytes that travel beside their flag, by hand
-COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "scatter", "gather", "reduce_scatter", "scan")
+COLLECTIVES = ("barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "scatter", "gather", "reduce_scatter", "scan",
+               "allgatherv", "alltoallv", "scatterv", "gatherv", "neighbor_alltoall")
+BY_LISTS = {name + "v": name for name in ("allgather", "alltoall", "scatter", "gather")}  # by hand they are the same
 IN_PARTS = ("bcast", "reduce", "allreduce")  # by hand also so that each rank does half for both
 DATATYPES = ("contiguous", "vec8", "vec64", "vec512", "struct", "face")
 CROWD = 4             # ranks on two processors
@@ -56,8 +58,8 @@ class Case:
             if self.size >= 64 * KIB:
                 ways["past_caches"] = "stream_past"
             found += [("by_hand", Variant(name, turn)) for name, turn in ways.items()]
-        if self.name in COLLECTIVES:
-            found.append(("by_hand", Variant("whole" if self.name in IN_PARTS and big else "", self.name)))
+        if self.name in COLLECTIVES and self.name != "neighbor_alltoall":
+            found.append(("by_hand", Variant("whole" if self.name in IN_PARTS and big else "", BY_LISTS.get(self.name, self.name))))
             if self.name in IN_PARTS and big:
                 found.append(("by_hand", Variant("parts", self.name + "_parts")))
         if self.name == "hop":
