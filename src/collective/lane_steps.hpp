@@ -46,7 +46,7 @@ struct lane_step {
     static constexpr std::uint64_t piece = 16 * 1024;
 
     kind what = kind::mark;
-    std::uint8_t stage = 1;  ///< of post, lend, mark: that it says; of meet: that it waits for
+    std::uint8_t stage = 1;  ///< of post, lend, mark, table, tell: that it says; of meet: that it waits for
     int rank = all_ranks;
     void const* from = nullptr;
     void* to = nullptr;

@@ -5,6 +5,10 @@
 #include "unit/collective/list_jobs.hpp"
 #include "unit/collective/threads.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 using namespace simulated;
 using state = col::lane_run::state;
 
@@ -472,7 +476,7 @@ struct damaged_lanes {
     }
 
     [[nodiscard]] col::lanes::slot& slot() { return all[0]->mine(1); }
-    static void entries(std::byte* at, std::vector<col::lane_entry> const& e) { std::memcpy(at, e.data(), e.size() * sizeof e[0]); }
+    static void entries(std::byte* at, std::vector<col::lane_entry> const& e) { std::ranges::copy(std::as_bytes(std::span(e)), at); }
     void offer(col::lanes::offer o, std::uint64_t n)
     {
         slot().set(o, n);
