@@ -111,7 +111,8 @@ def collectives(quick: bool) -> Iterator[Case]:
     """Of two ranks, each on its processor, and of more than there are processors."""
     for group, after in ("collectives", ""), ("crowded", str(CROWD)):
         two = group == "collectives"
-        for name in COLLECTIVES if two or not quick else ("barrier", "allreduce", "bcast"):
+        some = [name for name in COLLECTIVES if name not in BY_LISTS or name == "alltoallv"]
+        for name in COLLECTIVES if not quick else some if two else ("barrier", "allreduce", "bcast"):
             sizes = [0] if name == "barrier" else [8, 64 * KIB] if quick and two else [8] if quick else [8, 4 * KIB, 64 * KIB, MIB]
             if two and not quick and name in IN_PARTS:
                 sizes.append(4 * MIB)
