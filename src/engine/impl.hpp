@@ -193,7 +193,7 @@ struct engine::impl {
     ledger counts;
     std::deque<handler_entry> handlers;  ///< addresses are contexts of the transports' handlers
 
-    // Polling (wait.cpp).
+    // Polling (wait.cpp, take_next.cpp).
     polling_token token;
     /// Rounds of polling by others than the background thread; written by the holder of the token.
     alignas(64) std::atomic<std::uint64_t> foreground_polls{0};
