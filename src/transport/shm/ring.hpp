@@ -34,6 +34,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace towline::transport::shm {
 
@@ -214,18 +215,31 @@ public:
     [[nodiscard]] found look(view& out) noexcept
     {
         std::uint64_t const w = load(position_ & (capacity_ - 1));
-        return word::lap(w) == lap() && w != 0 ? take_in(w, out) : nothing_at(w);
+        if (word::lap(w) == lap() && w != 0)
+            return take_in(w, out);
+        if (passed_ != nullptr) [[unlikely]]
+            take_passed();
+        return nothing_at(w);
     }
     /// Passes the message that `look` found; its cells may be overwritten from now on.
     void pass(view const& seen) noexcept
     {
-        if (seen.cells > 1)  // the producer writes them again soon
-            base::take_lines(cells_ + (position_ & (capacity_ - 1)) * cell_bytes, seen.cells * cell_bytes);
+        if (passed_ != nullptr)
+            take_passed();
+        if (seen.cells > 1) {
+            passed_ = cells_ + (position_ & (capacity_ - 1)) * cell_bytes;
+            passed_cells_ = seen.cells;
+        }
         position_ += seen.cells;
         if (position_ - published_ >= capacity_ / 4)
             publish();
     }
-    void publish() noexcept { header_->position.store(published_ = position_, std::memory_order_release); }
+    void publish() noexcept
+    {
+        if (passed_ != nullptr)
+            take_passed();
+        header_->position.store(published_ = position_, std::memory_order_release);
+    }
     /// Starts fetching the lines that a fast producer has probably filled by now.
     void prefetch() const noexcept { __builtin_prefetch(cells_ + ((position_ + 4) & (capacity_ - 1)) * cell_bytes); }
 
@@ -235,6 +249,9 @@ private:
     {
         return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cells_ + index * cell_bytes)).load(std::memory_order_acquire);
     }
+    /// The producer writes the cells of a long message again soon: they are taken for it, but not before what the message leads to, for
+    /// stores wait for each other. And not after they were given back.
+    void take_passed() noexcept { base::take_lines(std::exchange(passed_, nullptr), passed_cells_ * cell_bytes); }
     [[nodiscard]] found nothing_at(std::uint64_t w) const noexcept { return waiting(w) ? found::nothing : found::corrupt; }
     /// Something new: its word.
     [[nodiscard]] found take_in(std::uint64_t w, view& out) noexcept
@@ -260,6 +277,8 @@ private:
     std::uint64_t published_ = 0;
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
+    std::uint32_t passed_cells_ = 0;
+    std::byte* passed_ = nullptr;  ///< the last message, if its cells are still to be taken
     ring_header* header_ = nullptr;
 };
 
