@@ -1,15 +1,17 @@
 #include "collective/lanes.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace towline::collective {
 
 lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l)
     : memory_(memory), rank_(rank), peers_(std::move(peers)),
-      limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes)}
+      limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes),
+              std::bit_floor(std::clamp(l.payloads, std::uint64_t{1}, slots))}
 {
-    void* const block = memory_.allocate(sizeof(lane));
+    void* const block = memory_.allocate(lane_bytes());
     if (block == nullptr)
         return;
     // Payloads stay as they are: nobody reads what was not written.
@@ -42,7 +44,7 @@ void lanes::let_go(lane* l) noexcept
 
 std::uint64_t lanes::own_word() const noexcept
 {
-    return own_ == nullptr ? 0 : memory_.find(own_, sizeof(lane));
+    return own_ == nullptr ? 0 : memory_.find(own_, lane_bytes());
 }
 
 bool lanes::open(std::span<std::uint64_t const> words)
@@ -53,7 +55,7 @@ bool lanes::open(std::span<std::uint64_t const> words)
     found.reserve(words.size());
     for (std::size_t r = 0; r < words.size(); ++r) {
         found.push_back(static_cast<int>(r) == rank_ ? own_
-                                                     : reinterpret_cast<lane*>(memory_.attach(words[r], sizeof(lane))));
+                                                     : reinterpret_cast<lane*>(memory_.attach(words[r], lane_bytes())));
     }
     all_ = std::move(found);
     return true;

@@ -2,7 +2,7 @@
 // What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes and
 // all others read.
 //
-//   lane     `finished`, some slots and fewer payloads. Operation n of the team uses slot and payload n modulo their numbers.
+//   lane     `finished`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
 //   slot     one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
 //            in the payload, or where its buffers are (lent); or a table of such (lane_tables.hpp).
 //
@@ -29,7 +29,6 @@ namespace towline::collective {
 class lanes {
 public:
     static constexpr std::uint64_t slots = 32;
-    static constexpr std::uint64_t payloads = 8;
     static constexpr std::uint64_t inline_bytes = 48;
     static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
@@ -68,13 +67,14 @@ public:
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
         std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
         slot at[slots];
-        std::byte payload[payloads][payload_bytes];
+        // payloads follow: limits::payloads of payload_bytes
     };
 
     /// How many bytes are offered in which way; the same on all ranks.
     struct limits {
         std::uint64_t posted = payload_bytes;  ///< up to so many by copy, twice as many where they go one way: nobody waits for readers
         std::uint64_t shown = payload_bytes;   ///< up to so many where they are, if others reach them there, else by copy; more are lent
+        std::uint64_t payloads = slots;        ///< copies of so many operations may wait for their readers; a power of two
     };
 
     /// This rank's lane. The peers are those of the ranks in their order.
@@ -120,16 +120,16 @@ public:
     [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return own_->at[number % slots]; }
     [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return all_[static_cast<std::size_t>(rank)]->at[number % slots]; }
 
-    [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return own_->payload[number % payloads]; }
+    [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return payload_at(own_, number); }
     [[nodiscard]] std::byte* payload_of(int rank, std::uint64_t number) noexcept
     {
-        return all_[static_cast<std::size_t>(rank)]->payload[number % payloads];
+        return payload_at(all_[static_cast<std::size_t>(rank)], number);
     }
 
     /// Nobody reads any more what the own slot for this operation held before; with `payload`, what that held, too.
     [[nodiscard]] bool may_write(std::uint64_t number, bool payload) noexcept
     {
-        std::uint64_t const ahead = payload ? payloads : slots;
+        std::uint64_t const ahead = payload ? limits_.payloads : slots;
         return number <= all_finished_ + ahead || number <= look_for_finished() + ahead;
     }
     /// All ranks have begun this operation.
@@ -177,6 +177,11 @@ private:
                 memory_.wake(peers_[r]);
     }
     [[nodiscard]] std::uint64_t look_for_finished() noexcept;
+    [[nodiscard]] std::size_t lane_bytes() const noexcept { return sizeof(lane) + limits_.payloads * payload_bytes; }
+    [[nodiscard]] std::byte* payload_at(lane* l, std::uint64_t number) const noexcept
+    {
+        return reinterpret_cast<std::byte*>(l + 1) + (number & (limits_.payloads - 1)) * payload_bytes;
+    }
     void let_go(lane*) noexcept;
     void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }
 

@@ -87,6 +87,7 @@ struct core {
     posted_queue<request, posted_access> posted;
     unexpected_queue<unexpected_message> unexpected;
     std::uint64_t unexpected_bytes = 0;
+    std::atomic<std::size_t> early{0};          ///< read without the lock: unexpected messages now
     std::atomic<std::uint64_t> arrivals{0};     ///< read without the lock: unexpected messages and deaths so far
     std::atomic<std::uint64_t> completions{0};  ///< no lock
     std::atomic<std::uint64_t> ready_errors{0}; ///< no lock

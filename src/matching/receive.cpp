@@ -64,7 +64,7 @@ bool core::receive_next(pattern const& p, peer from, sink const& to, status& res
         (to.data == nullptr && to.capacity != 0))
         return false;
     auto const came_before = [&] { return unexpected.size() != 0 && unexpected.find(p) != nullptr; };
-    {
+    if (early.load(std::memory_order_relaxed) != 0) {
         guard const g(*this);
         if (came_before())
             return false;
@@ -72,7 +72,7 @@ bool core::receive_next(pattern const& p, peer from, sink const& to, status& res
     auto const is_ours = [&](envelope const& e) {
         if (!p.matches(e))
             return false;
-        // Another thread may have polled before, or posted a receive.
+        // Another thread may have polled before, unseen so far, or posted a receive.
         guard const g(*this);
         return !came_before() && !posted.has_match(e);
     };

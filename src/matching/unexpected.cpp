@@ -21,6 +21,7 @@ unexpected_message& core::add_unexpected(peer from, envelope const& e, std::uint
     m->number = token;
     m->where = 0;
     unexpected.add(*m);
+    early.store(unexpected.size(), std::memory_order_relaxed);
     unexpected_bytes += captured;
     accounts[from].bytes += captured + note_cost;
     arrivals.store(arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -30,6 +31,7 @@ unexpected_message& core::add_unexpected(peer from, envelope const& e, std::uint
 bool core::take_unexpected(unexpected_message& m) noexcept
 {
     unexpected.remove(m);
+    early.store(unexpected.size(), std::memory_order_relaxed);
     unexpected_bytes -= m.captured;
     accounts[m.from].bytes -= m.captured + note_cost;
     return unbalanced(m.from);

@@ -282,7 +282,8 @@ struct two {
     };
 
     threads_memory memory;
-    col::lanes l[2]{{memory, 0, {0, 1}, {}}, {memory, 1, {0, 1}, {}}};
+    static constexpr col::lanes::limits limits{.payloads = 8};
+    col::lanes l[2]{{memory, 0, {0, 1}, limits}, {memory, 1, {0, 1}, limits}};
 };
 
 } // namespace
@@ -290,7 +291,7 @@ struct two {
 TEST_F(lists, who_copies_runs_ahead_as_far_as_there_is_room)
 {
     for (std::uint64_t const n : {std::uint64_t{24}, std::uint64_t{25}}) {  // beside the entry in the line, or behind it
-        std::uint64_t const most = n == 24 ? col::lanes::slots : col::lanes::payloads;
+        std::uint64_t const most = n == 24 ? col::lanes::slots : two::limits.payloads;
         two t;
         std::vector<std::uint64_t> const none{0, 0}, given{0, n}, taken{n, 0};
         std::vector<bytes> out;
