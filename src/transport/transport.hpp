@@ -3,8 +3,8 @@
 // promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
 // Threads: any thread may call `try_send`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
-// `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions run inside
-// `poll`, under no lock; they may call anything of the same component but `poll`, and must not throw.
+// `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions
+// run inside `poll`, under no lock; they may call anything of the same component but `poll`, `peek` and `pass`, and must not throw.
 
 #include <array>
 #include <cstddef>

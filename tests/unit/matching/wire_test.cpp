@@ -9,7 +9,8 @@ namespace {
 namespace wire = towline::matching::wire;
 
 static_assert(wire::eager == 0 && wire::ready == 1 && wire::synchronous == 2 && wire::lent == 3 && wire::matched == 4 &&
-              wire::throttle == 5 && wire::withdraw == 6 && wire::withdrawn == 7 && wire::here == 8 && wire::kinds == 9 && wire::is_ready == 1 && wire::wants_match == 2);
+              wire::throttle == 5 && wire::withdraw == 6 && wire::withdrawn == 7 && wire::here == 8 && wire::kinds == 9);
+static_assert(wire::is_ready == 1 && wire::wants_match == 2);
 static_assert(sizeof(wire::eager_header) == 12 && offsetof(wire::eager_header, context) == 0 && offsetof(wire::eager_header, source) == 4 &&
               offsetof(wire::eager_header, tag) == 8);
 static_assert(sizeof(wire::synchronous_header) == 24 && offsetof(wire::synchronous_header, source) == 4 &&
