@@ -225,6 +225,7 @@ struct engine::impl {
     int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
     void (*long_wait_function)(void*, long_wait const&) = nullptr;
     void* long_wait_context = nullptr;
+    /// As engine::take_next; token held.
     bool take_next(peer from, transport::component&, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context);
     void set_waiting_for(char const* what) noexcept;
     [[nodiscard]] bool deaths_moved() const noexcept;

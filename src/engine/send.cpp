@@ -28,11 +28,9 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
     m.send({.to = to, .handler = h, .head = head});
 }
 
-namespace {
-
-[[nodiscard, gnu::always_inline]] inline bool send_at_once(engine::impl& m, peer to, handler_id h, std::span<std::byte const> first,
-                                                           std::span<std::byte const> second)
+bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
+    impl& m = *impl_;
     std::size_t const bytes = first.size() + second.size();
     if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
         peer_state& p = m.peers[to];
@@ -49,16 +47,9 @@ namespace {
     return false;
 }
 
-} // namespace
-
-bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
-{
-    return send_at_once(*impl_, to, h, first, second);
-}
-
 void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
-    if (send_at_once(*impl_, to, h, first, second)) [[likely]]
+    if (try_send_small(to, h, first, second)) [[likely]]
         return;
     std::size_t const bytes = first.size() + second.size();
     std::vector<std::byte> together;

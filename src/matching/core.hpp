@@ -169,17 +169,18 @@ struct core {
     // Arriving (arrive.cpp). Handlers.
     /// The envelope of what came for the handler of eager messages; false: it is none.
     [[nodiscard]] bool read_eager(peer from, std::span<std::byte const> head, envelope&) const noexcept;
+    /// The same of what is told to lie in the sender's heap.
     [[nodiscard]] bool read_here(peer from, std::span<std::byte const> head, wire::here_header&) const noexcept;
     static void on_eager(void*, engine::engine&, engine::incoming&);
     static void on_ready(void*, engine::engine&, engine::incoming&);
     static void on_synchronous(void*, engine::engine&, engine::incoming&);
     static void on_lent(void*, engine::engine&, engine::incoming&);
+    static void on_here(void*, engine::engine&, engine::incoming&);
     static void on_matched(void*, engine::engine&, engine::incoming&);
     static void on_throttle(void*, engine::engine&, engine::incoming&);
     // Cancelled sends (cancel.cpp).
     static void on_withdraw(void*, engine::engine&, engine::incoming&);
     static void on_withdrawn(void*, engine::engine&, engine::incoming&);
-    static void on_here(void*, engine::engine&, engine::incoming&);
     void ask_back(request&);
     void arrive(peer from, envelope const&, std::span<std::byte const> bytes, std::uint64_t token, bool is_ready);
     void arrive_lent(engine::incoming&, envelope const&, std::uint64_t number, std::uint32_t flags);

@@ -177,14 +177,13 @@ void core::on_landed(void* context, bool ok, engine::incoming& message)
 
 void core::deliver_unexpected(request& r, unexpected_message& m) noexcept
 {
-    if (m.where != 0)
-        bring(r.sink_, m.letter, m.from, m.where, m.bytes, r.result_);
-    if (m.token != 0)
-        acknowledge(m.from, m.token);
     if (m.where != 0) {
-        give_back(m);
+        bring(r.sink_, m.letter, m.from, m.where, m.bytes, r.result_);
+        discard(m);
         return finish_at_once(r);
     }
+    if (m.token != 0)
+        acknowledge(m.from, m.token);
     if (m.lent) {
         engine::incoming message = std::move(*m.lent);
         peer const from = m.from;
