@@ -138,15 +138,25 @@ bool is_rewritten(void const* block, std::size_t bytes) noexcept
     return recent.see(block, bytes, sum) == recent_blocks::sight::another;
 }
 
+bool takes_lines() noexcept
+{
+    return ways().takes;
+}
+
 void take_lines(void const* block, std::size_t bytes) noexcept
 {
-    if (ways().takes)
+    if (takes_lines())
         copy_ways::take_lines(static_cast<std::byte const*>(block), bytes);
 }
 
 #else
 
 bool is_rewritten(void const*, std::size_t) noexcept
+{
+    return false;
+}
+
+bool takes_lines() noexcept
 {
     return false;
 }

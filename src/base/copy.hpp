@@ -32,7 +32,9 @@ void copy_part(void* to, void const* from, std::size_t bytes, copy_ways::way) no
 [[nodiscard]] bool is_rewritten(void const* block, std::size_t bytes) noexcept;
 /// copy_block, and takes the lines of `from`.
 void copy_taking(void* to, void const* from, std::size_t bytes) noexcept;
-/// Takes the lines of a block that was just read in another way, if the processor is one for which that pays.
+/// The processor is one on which taking lines pays.
+[[nodiscard]] bool takes_lines() noexcept;
+/// Takes the lines of a block that was just read in another way, if so.
 void take_lines(void const* block, std::size_t bytes) noexcept;
 
 } // namespace towline::base

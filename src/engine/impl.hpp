@@ -46,6 +46,7 @@ struct alignas(64) peer_state {
     static constexpr std::uint32_t closed = 8;     ///< the engine is closed, or this is a forked child
 
     std::atomic<std::uint32_t> flags{unresolved};
+    std::uint32_t max_inline = 0;  ///< at most 255
     std::uint32_t max_eager = 0;
     transport::component* via = nullptr;
     bool maps = false;   ///< copies of the transport's capabilities

@@ -34,6 +34,7 @@ void engine::impl::resolve(peer to, peer_state& p)
             p.via = t.get();
             p.maps = caps.can_map;
             p.gets = caps.can_get;
+            p.max_inline = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_inline, 255));
             p.max_eager = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_eager, std::size_t{1} << 30));
             // Whoever sees the bit gone sees the transport.
             p.flags.fetch_and(~peer_state::unresolved, std::memory_order_release);

@@ -13,38 +13,34 @@ namespace towline::engine {
 
 void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
 {
-    impl& m = *impl_;
-    if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
-        peer_state& p = m.peers[to];
-        // Acquire: pairs with whoever chose the transport, or emptied the queue.
-        if (p.flags.load(std::memory_order_acquire) == 0 && head.size() <= p.max_eager) [[likely]] {
-            auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
-            if (p.via->try_send(to, kind, head, {}) == transport::send_status::sent) [[likely]] {
-                m.counts.sent(head.size());
-                return;
-            }
-        }
-    }
-    m.send({.to = to, .handler = h, .head = head});
+    if (!try_send_small(to, h, head, {})) [[unlikely]]
+        impl_->send({.to = to, .handler = h, .head = head});
 }
 
 bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
     impl& m = *impl_;
     std::size_t const bytes = first.size() + second.size();
-    if (to < m.config.size && h < wire::direct_handlers) [[likely]] {
-        peer_state& p = m.peers[to];
-        if ((p.flags.load(std::memory_order_acquire) & peer_state::unresolved) != 0) [[unlikely]]
-            (void)m.reach(to);
-        if (p.flags.load(std::memory_order_acquire) == 0 && bytes <= p.max_eager) [[likely]] {
-            auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
-            if (p.via->try_send(to, kind, first, second) == transport::send_status::sent) [[likely]] {
-                m.counts.sent(bytes);
-                return true;
-            }
+    if (to >= m.config.size || h >= wire::direct_handlers) [[unlikely]]
+        return false;
+    peer_state& p = m.peers[to];
+    auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
+    // Acquire: pairs with whoever chose the transport, or emptied the queue. The limits are 0 before there is a transport.
+    std::uint32_t const flags = p.flags.load(std::memory_order_acquire);
+    if (flags == 0 && bytes <= p.max_inline) [[likely]] {
+        auto const part = [](std::span<std::byte const> s) { return static_cast<std::uint8_t>(s.size()); };
+        if (p.via->try_send_inline(to, {kind, part(first), part(second)}, first.data(), second.data())) [[likely]] {
+            m.counts.sent(bytes);
+            return true;
         }
     }
-    return false;
+    if ((flags & peer_state::unresolved) != 0)
+        (void)m.reach(to);
+    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_eager ||
+        p.via->try_send(to, kind, first, second) != transport::send_status::sent)
+        return false;
+    m.counts.sent(bytes);
+    return true;
 }
 
 void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)

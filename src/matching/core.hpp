@@ -126,9 +126,10 @@ struct core {
 
     // Sending (send.cpp).
     /// Waits for room at the peer.
-    void send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
+    void send_eager(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode);
     /// Does not; false: there is none.
-    [[nodiscard]] bool try_send_eager(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
+    [[nodiscard]] bool try_send_eager(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode);
+    [[nodiscard]] bool try_send_eager_again(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode);
     [[nodiscard]] bool is_eager(void const* data, std::uint64_t bytes) const noexcept
     {
         return bytes <= config.eager || (bytes <= config.eager_outside && !heap::contains(data));
@@ -149,10 +150,10 @@ struct core {
                held_back[to].load(std::memory_order_relaxed) == 0;
     }
     void send_waiting(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode);
-    static void check(envelope const& e, void const* data, std::uint64_t bytes)
+    static void check(packed_envelope e, void const* data, std::uint64_t bytes)
     {
-        if ((e.source | e.tag) < 0 || (data == nullptr && bytes != 0)) [[unlikely]]
-            throw_bad_send(e, bytes);
+        if (static_cast<std::int64_t>(e.context_and_source) < 0 || e.tag < 0 || (data == nullptr && bytes != 0)) [[unlikely]]
+            throw_bad_send(e.unpacked(), bytes);
     }
     [[noreturn, gnu::cold]] static void throw_bad_send(envelope const&, std::uint64_t bytes);
     [[nodiscard]] sending_slot& open_slot(request&, peer to, std::uint64_t bytes, std::uint8_t ends, bool wants_match,

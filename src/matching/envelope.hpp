@@ -22,6 +22,23 @@ struct envelope {
     std::int32_t tag = 0;
 };
 
+/// The same on its way to a peer, as the wire has it. Fits two registers; in memory, what was stored in pieces is loaded as a whole only
+/// after the stores have left for the cache, and they stand behind the last message's.
+struct packed_envelope {
+    std::uint64_t context_and_source;
+    std::int32_t tag;
+
+    packed_envelope(context_id context, std::int32_t source, std::int32_t the_tag) noexcept
+        : context_and_source(context | std::uint64_t{static_cast<std::uint32_t>(source)} << 32), tag(the_tag)
+    {
+    }
+    packed_envelope(envelope const& e) noexcept : packed_envelope(e.context, e.source, e.tag) {}  // NOLINT: not explicit, it is one
+    [[nodiscard]] envelope unpacked() const noexcept
+    {
+        return {static_cast<context_id>(context_and_source), static_cast<std::int32_t>(context_and_source >> 32), tag};
+    }
+};
+
 /// Which messages a receive or a probe takes.
 struct pattern {
     context_id context = 0;

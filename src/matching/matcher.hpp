@@ -118,9 +118,9 @@ public:
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no
     /// room.
-    [[nodiscard]] bool send_at_once(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
+    [[nodiscard]] bool send_at_once(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends and waits. `call` as for wait.
-    status send(peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,
+    status send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,
                 char const* call = "a send");
 
     // Receiving. `from` is the engine peer behind the pattern's source, no_peer for any source (or if nobody cares for its death).

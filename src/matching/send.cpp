@@ -39,18 +39,11 @@ void core::throw_bad_send(envelope const& e, std::uint64_t bytes)
 
 namespace {
 
-/// The eager header in pieces of the sizes in which it is copied again: a load that covers several stores waits until they have left for
-/// the cache.
-struct eager_pieces {
-    std::uint64_t context_and_source;
-    std::uint32_t tag;
-    explicit eager_pieces(envelope const& e) noexcept
-        : context_and_source(e.context | std::uint64_t{static_cast<std::uint32_t>(e.source)} << 32), tag(static_cast<std::uint32_t>(e.tag))
-    {
-    }
-    [[nodiscard]] std::span<std::byte const> bytes() const noexcept { return bytes_of(*this).first(sizeof(wire::eager_header)); }
-};
-static_assert(offsetof(wire::eager_header, tag) == offsetof(eager_pieces, tag) && std::endian::native == std::endian::little);
+[[nodiscard]] std::span<std::byte const> eager_header(packed_envelope const& e) noexcept
+{
+    return bytes_of(e).first(sizeof(wire::eager_header));
+}
+static_assert(offsetof(wire::eager_header, tag) == offsetof(packed_envelope, tag) && std::endian::native == std::endian::little);
 
 [[nodiscard]] engine::handler_id eager_handler(engine::handler_id first, send_mode mode) noexcept
 {
@@ -59,18 +52,20 @@ static_assert(offsetof(wire::eager_header, tag) == offsetof(eager_pieces, tag) &
 
 } // namespace
 
-void core::send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+void core::send_eager(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
-    eager_pieces const h(e);
-    engine_.send_small(to, eager_handler(first_handler, mode), h.bytes(), {static_cast<std::byte const*>(data), bytes});
+    engine_.send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes});
 }
 
-bool core::try_send_eager(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+[[gnu::always_inline]] inline bool core::try_send_eager(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
-    eager_pieces const h(e);
-    auto const id = eager_handler(first_handler, mode);
-    if (engine_.try_send_small(to, id, h.bytes(), {static_cast<std::byte const*>(data), bytes})) [[likely]]
+    if (engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes})) [[likely]]
         return true;
+    return try_send_eager_again(to, e, data, bytes, mode);
+}
+
+[[gnu::noinline]] bool core::try_send_eager_again(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
+{
     if (engine_.in_handler()) {  // its messages are queued at once
         send_eager(to, e, data, bytes, mode);
         return true;
@@ -79,7 +74,7 @@ bool core::try_send_eager(peer to, envelope const& e, void const* data, std::uin
     constexpr int tries = 64;
     for (int i = 0; i < tries; ++i) {
         engine_.progress();
-        if (engine_.try_send_small(to, id, h.bytes(), {static_cast<std::byte const*>(data), bytes}))
+        if (engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes}))
             return true;
     }
     return false;
@@ -164,12 +159,16 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
     auto& slot = open_slot(r, to, bytes, ends, wants_match, token);
     try {
         if (where != 0) {
-            wire::here_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(bytes), token, where};
+            // In whole words: see packed_envelope.
+            std::array<std::uint64_t, 4> const header{packed_envelope(e).context_and_source, static_cast<std::uint32_t>(e.tag) | bytes << 32,
+                                                      token, where};
+            static_assert(sizeof header == sizeof(wire::here_header) && offsetof(wire::here_header, bytes) == 12 &&
+                          offsetof(wire::here_header, token) == 16 && offsetof(wire::here_header, where) == 24);
             auto const id = static_cast<engine::handler_id>(first_handler + wire::here);
             if (!engine_.try_send_small(to, id, bytes_of(header), {}))
                 engine_.send({.to = to, .handler = id, .head = bytes_of(header), .waits = false});
         } else if (wants_arrival) {
-            std::vector<std::byte> const whole = joined(eager_pieces(e).bytes(), data, bytes);
+            std::vector<std::byte> const whole = joined(eager_header(e), data, bytes);
             engine_.send({.to = to, .handler = eager_handler(first_handler, mode), .head = whole,
                           .delivered = {&on_sent, &slot}, .waits = false});
         } else if (fits) {
@@ -224,14 +223,14 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     c.send_waiting(r, to, e, data, bytes, mode);
 }
 
-bool matcher::send_at_once(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode)
+bool matcher::send_at_once(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
     core& c = *core_;
     core::check(e, data, bytes);
     return c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode);
 }
 
-status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
+status matcher::send(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
 {
     core& c = *core_;
     core::check(e, data, bytes);
@@ -242,7 +241,7 @@ status matcher::send(peer to, envelope const& e, void const* data, std::uint64_t
     if (c.engine_.in_handler())
         throw usage_error("matching: a handler sends and waits; it may start a send");
     request r;
-    start_send(r, to, e, data, bytes, mode);
+    start_send(r, to, e.unpacked(), data, bytes, mode);
     try {
         wait(r, call);
     } catch (...) {

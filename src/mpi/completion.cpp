@@ -146,14 +146,26 @@ public:
         while (ended_at_once_ < count && (handles[ended_at_once_] == MPI_REQUEST_NULL ||
                                           table.is_nothing(reinterpret_cast<std::uint64_t>(handles[ended_at_once_]))))
             ++ended_at_once_;
-        for (int i = ended_at_once_; i < count; ++i)
-            if (handles[i] != MPI_REQUEST_NULL && find(handles[i]) == nullptr)
+        for (int i = ended_at_once_; i < count; ++i) {
+            request* const r = handles[i] == MPI_REQUEST_NULL ? nullptr : find(handles[i]);
+            if (r == nullptr && handles[i] != MPI_REQUEST_NULL) [[unlikely]]
                 (void)get(handles[i], fmt::format("array_of_requests[{}]", i).c_str());
+            if (std::size_t const place = place_of(i); place < found_.size())
+                found_[place] = r;
+        }
     }
     [[nodiscard]] int size() const noexcept { return count_; }
     /// How many at the begin are null, or stand for what ended when it began: small sends do.
     [[nodiscard]] int ended_at_once() const noexcept { return ended_at_once_; }
-    [[nodiscard]] request* at(int i) const noexcept { return handles_[i] == MPI_REQUEST_NULL ? nullptr : find(handles_[i]); }
+    [[nodiscard]] request* at(int i) const noexcept
+    {
+        if (handles_[i] == MPI_REQUEST_NULL)
+            return nullptr;
+        std::size_t const place = place_of(i);
+        if (place >= found_.size()) [[unlikely]]
+            return find(handles_[i]);
+        return found_[place]->handle() == handles_[i] ? found_[place] : nullptr;  // one that stands twice in the list may have ended
+    }
     [[nodiscard]] MPI_Request& handle(int i) const noexcept { return handles_[i]; }
 
     [[nodiscard]] bool any_takes_part() const noexcept
@@ -180,9 +192,13 @@ public:
     }
 
 private:
+    /// Of a handle among `found_`; larger than any where it is not kept there.
+    [[nodiscard]] std::size_t place_of(int i) const noexcept { return static_cast<std::size_t>(i) - static_cast<std::size_t>(ended_at_once_); }
+
     int const count_;
     MPI_Request* const handles_;
     int ended_at_once_ = 0;
+    std::array<request*, 64> found_;  ///< of the first that did not end at once
 };
 
 /// The statuses of many requests: where one failed each says how its own ended, and the call fails with MPI_ERR_IN_STATUS.

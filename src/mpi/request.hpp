@@ -116,6 +116,8 @@ public:
     [[nodiscard]] request& acquire();
     /// Its handle ends. What is under way goes on; the place is used again after it.
     void release(request&);
+    /// The same for a send or receive that has ended.
+    void release_ended(request&);
     /// A request that stands for every operation that ended when it began; never freed.
     [[nodiscard]] request& nothing() const noexcept { return *nothing_; }
     [[nodiscard]] bool is_nothing(std::uint64_t handle) const noexcept
@@ -186,7 +188,6 @@ inline void request_table::recycle(request& r)
         r.packed.reset();
     if (r.work)
         r.work.reset();
-    r.comm = {};
     if (r.type)
         r.type = {};
     r.next_free_ = free_;
@@ -210,6 +211,15 @@ inline void request_table::release(request& r)
     } else {
         adopt(r);
     }
+}
+
+[[gnu::always_inline]] inline void request_table::release_ended(request& r)
+{
+    ref<communicator> const left = std::move(r.comm);  // what it was the last to hold ends after the lock
+    guard const g(*this);
+    ++r.generation_;
+    r.handle_.store(0, std::memory_order_release);
+    recycle(r);
 }
 
 inline request& request_table::acquire()
@@ -249,7 +259,10 @@ inline void retire(request& r, MPI_Request& handle)
         return;
     }
     handle = MPI_REQUEST_NULL;
-    request_table::instance().release(r);
+    if (r.what == request::kind::receive || r.what == request::kind::send) [[likely]]
+        request_table::instance().release_ended(r);
+    else
+        request_table::instance().release(r);
 }
 
 /// What a matcher's status says.

@@ -97,8 +97,8 @@ private:
     bool const receives_;
 };
 
-void begin_send(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, send_kind kind,
-                MPI_Request* handle)
+[[gnu::always_inline]] inline void begin_send(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
+                                              send_kind kind, MPI_Request* handle)
 {
     communicator& c = get(comm, "comm");
     payload const data(buf, count, datatype);
@@ -149,22 +149,33 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
     r.what = request::kind::send;
 }
 
-void start(request& r, communicator& c, payload const& data, int source, int tag)
+namespace {
+
+/// The same with the data in place.
+[[gnu::always_inline]] inline void start_receive(request& r, communicator& c, int source, int tag)
 {
     r.what = request::kind::nothing;
     if (!r.comm)
         r.comm = ref<communicator>(c);
-    if (source == MPI_PROC_NULL) {
+    if (source == MPI_PROC_NULL) [[unlikely]] {
         r.work = std::make_unique<no_transfer>();
         r.what = request::kind::activity;
         return;
     }
-    r.data = data;
-    r.type = data.type();
+    if (!r.data.in_a_row()) [[unlikely]]
+        r.type = r.data.type();
     the_matcher().start_receive(r.operation, pattern_of(c, source, tag), source_peer(c, source), r.data.sink());
-    if (data.bytes() >= large_transfer && !r.operation.done())
+    if (r.data.bytes() >= large_transfer && !r.operation.done())
         the_matcher().transport().attend(engine::engine::transfer::receive);
     r.what = request::kind::receive;
+}
+
+} // namespace
+
+void start(request& r, communicator& c, payload const& data, int source, int tag)
+{
+    r.data = data;
+    start_receive(r, c, source, tag);
 }
 
 namespace calls {
@@ -192,11 +203,11 @@ void ibsend(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, i
 void irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
+    new_request r;
+    std::construct_at(&r->data, buf, count, datatype);
     check_receive_tag(tag);
     (void)is_source(c, source);
-    new_request r;
-    start(*r, c, data, source, tag);
+    start_receive(*r, c, source, tag);
     *request = r.keep();
 }
 

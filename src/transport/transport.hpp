@@ -2,7 +2,7 @@
 // The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types, calls or reliability above what it
 // promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
-// Threads: any thread may call `try_send`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
+// Threads: any thread may call `try_send`, `try_send_inline`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
 // `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions
 // run inside `poll`, under no lock; they may call anything of the same component but `poll`, `peek` and `pass`, and must not throw.
 
@@ -34,6 +34,14 @@ struct capabilities {
 
 /// Called for each arriving message. `payload` is a view into the transport's memory (aligned to 8), valid until the handler returns.
 using handler = void (*)(void* context, peer source, std::span<std::byte const> payload);
+
+/// The handler of a message of at most max_inline bytes, and the lengths of its two parts: one word, so that all that is needed to send it
+/// stays in registers.
+struct inline_shape {
+    handler_id id;
+    std::uint8_t head;
+    std::uint8_t body;
+};
 
 enum class send_status {
     sent,         ///< taken; both spans may be reused at once
@@ -84,6 +92,13 @@ public:
     /// Allocates at the first message to a peer, and seldom when its room grows. Throws limit_error if both together exceed max_eager,
     /// std::bad_alloc if there is no memory to begin with, system_error if the peer's memory cannot be reached.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
+
+    /// The short way of a message of at most max_inline bytes to a peer that a message was sent to before. False, and nothing happened, if
+    /// anything stands in its way: then try_send.
+    [[nodiscard]] virtual bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body)
+    {
+        return try_send(to, s.id, {head, s.head}, {body, s.body}) == send_status::sent;
+    }
 
     /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.
     virtual int poll(int budget) = 0;

@@ -99,6 +99,7 @@ private:
     link& link_;
     blackboard& board_;
     std::uint32_t barriers_ = 0;
+    std::atomic<std::uint32_t> short_ones_{0};  ///< any thread sends
 };
 
 using part = std::function<void(place&)>;

@@ -41,7 +41,8 @@ public:
             if (!writer_.open())
                 begin();
             // The reader is this component, so nothing can be corrupt.
-            bool const one = head.size() + body.size() <= shm::inline_bytes && writer_.write_one(id, head, body);
+            bool const one = head.size() + body.size() <= shm::inline_bytes && writer_.write_one({id, static_cast<std::uint8_t>(head.size()), static_cast<std::uint8_t>(body.size())}, head.data(),
+                                                 body.data());
             if (!one && writer_.write(id, head, body) != ring_writer::outcome::written)
                 return send_status::busy;
         }

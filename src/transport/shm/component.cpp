@@ -71,13 +71,6 @@ public:
 
     send_status try_send(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) override
     {
-        if (head.size() + body.size() <= inline_bytes && to < size_ && outbound_[to].send_one(id, head, body)) [[likely]]
-            return send_status::sent;
-        return send_any(to, id, head, body);
-    }
-
-    [[gnu::noinline]] send_status send_any(peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
-    {
         check_eager(*this, max_eager, head.size(), body.size());
         if (to >= size_ || to == rank_) [[unlikely]]
             return send_status::unreachable;
@@ -85,6 +78,11 @@ public:
         if (status == send_status::unreachable) [[unlikely]]
             note_loss(to);
         return status;
+    }
+
+    bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body) override
+    {
+        return outbound_[to].send_one(s, head, body);
     }
 
     int poll(int budget) override
@@ -177,6 +175,8 @@ private:
                     lose(source, fmt::format("rank {} sent a message for handler {}, which is not installed", source, view.handler));
                     return run;
                 }
+                if (run != 0)
+                    reader.take(view);
                 reader.pass(view);
                 ++run;
                 break;

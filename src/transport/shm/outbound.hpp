@@ -12,11 +12,11 @@ namespace towline::transport::shm {
 class alignas(64) outbound {
 public:
     /// The short way of what fits one cell, to a peer that has been sent to before. False, and nothing happened, if anything is in its way.
-    [[nodiscard, gnu::always_inline]] bool send_one(handler_id id, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+    [[nodiscard, gnu::always_inline]] bool send_one(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             return false;
-        bool const sent = state_ == state::open && writer_.write_one(id, head, body);
+        bool const sent = state_ == state::open && writer_.write_one(s, head, body);
         if (sent) [[likely]]
             event_->notify(fences_);
         locked_.store(false, std::memory_order_release);

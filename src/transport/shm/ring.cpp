@@ -91,6 +91,7 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     }
     tail_ += jump + n;
     own_ahead(n);
+    simple_until_ = stale_cells_ == 0 ? seen_ + capacity_ - 1 : 0;
     return outcome::written;
 }
 
@@ -104,7 +105,7 @@ void ring_writer::move_to(std::uint64_t offset) noexcept
 
 ring_reader::ring_reader(ring_header* header, std::uint32_t capacity) noexcept
     : cells_(reinterpret_cast<std::byte*>(header + 1)), position_(header->position.load(std::memory_order_relaxed)), published_(position_),
-      capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))), header_(header)
+      capacity_(capacity), shift_(static_cast<std::uint32_t>(std::countr_zero(capacity))), takes_(base::takes_lines()), header_(header)
 {
 }
 

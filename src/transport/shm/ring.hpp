@@ -137,16 +137,15 @@ public:
     [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
 
     /// Publishes a message of one cell if that takes nothing else: there is room, and no cell of the ring is stale. At most inline_bytes.
-    [[nodiscard, gnu::always_inline]] bool write_one(handler_id handler, std::span<std::byte const> head,
-                                                     std::span<std::byte const> body) noexcept
+    [[nodiscard, gnu::always_inline]] bool write_one(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
-        if (stale_cells_ != 0 || tail_ + 2 - seen_ > capacity_) [[unlikely]]
+        if (tail_ >= simple_until_) [[unlikely]]
             return false;
         std::byte* const to = cell(tail_ & (capacity_ - 1));
-        copy_small(to + word_bytes, head.data(), head.size());
-        copy_small(to + word_bytes + head.size(), body.data(), body.size());
+        copy_small(to + word_bytes, head, s.head);
+        copy_small(to + word_bytes + s.head, body, s.body);
         std::atomic_ref(*reinterpret_cast<std::uint64_t*>(to))
-            .store(word::make(word::message, lap(tail_), handler, head.size() + body.size()), std::memory_order_release);
+            .store(word::make(word::message, lap(tail_), s.id, std::size_t{s.head} + s.body), std::memory_order_release);
         ++tail_;
         own_ahead();
         return true;
@@ -177,16 +176,17 @@ private:
         for (std::uint64_t i = 1; i <= std::min(cells, most_ahead); ++i)
             base::prefetch_to_write(cell((tail_ + i) & (capacity_ - 1)));
     }
-    static constexpr std::uint64_t most_ahead = 16;
+    static constexpr std::uint64_t most_ahead = 8;
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
 
     std::byte* cells_ = nullptr;
     std::uint64_t tail_ = 0;  ///< position of the next message
     std::uint64_t seen_ = 0;  ///< the consumer's position as last read
+    std::uint64_t simple_until_ = 0;  ///< write_one may write cells before this position: there is room, and none is stale
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
-    std::uint32_t stale_cells_ = 0;  ///< bits set in stale_
+    std::uint32_t stale_cells_ = 0;   ///< bits set in stale_
     std::unique_ptr<std::uint64_t[]> stale_;
     ring_header* header_ = nullptr;
 };
@@ -220,6 +220,13 @@ public:
         if (passed_ != nullptr) [[unlikely]]
             take_passed();
         return nothing_at(w);
+    }
+    /// Before `pass`, of one message among many: its cell is taken, or the producer, who does not wait for this side, would wait for each
+    /// line in turn when it writes it again (which prefetching a line that it still has does not mend).
+    void take(view const& seen) const noexcept
+    {
+        if (takes_ && seen.cells == 1)
+            base::take_line(cells_[(position_ & (capacity_ - 1)) * cell_bytes + cell_bytes - 1]);
     }
     /// Passes the message that `look` found; its cells may be overwritten from now on.
     void pass(view const& seen) noexcept
@@ -278,6 +285,7 @@ private:
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
     std::uint32_t passed_cells_ = 0;
+    bool takes_ = false;
     std::byte* passed_ = nullptr;  ///< the last message, if its cells are still to be taken
     ring_header* header_ = nullptr;
 };

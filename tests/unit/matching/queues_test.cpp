@@ -112,6 +112,8 @@ void compare(spread const& s, std::uint64_t from, int steps, std::size_t most)
             auto const p = random_pattern();
             auto const expected = std::find_if(model_unexpected.begin(), model_unexpected.end(), [&](auto const& l) { return p.matches(l.letter); });
             ASSERT_EQ(unexpected.find(p), expected == model_unexpected.end() ? nullptr : &*expected);
+            envelope const e{static_cast<context_id>(pick(s.contexts)), pick(s.sources), pick(s.tags)};
+            ASSERT_EQ(posted.has_match(e), std::ranges::any_of(model_posted, [&](auto const& w) { return w.asked.matches(e); }));
         }
         }
         ASSERT_EQ(posted.size(), model_posted.size());
