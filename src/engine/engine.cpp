@@ -269,13 +269,18 @@ bool engine::drain(std::chrono::nanoseconds timeout)
     bool const all =
         wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
              "everything sent to be taken", timeout);
-    if (all && running_handlers != impl_.get()) {
-        // What made it true may be a handler, on another thread, that goes on.
-        wait_hold::let_go_outer(*impl_);
-        polling_pause const others_return(*impl_);
-    }
+    if (all)
+        outlast_handlers();  // one of them may have made it true, and goes on
     impl_->counts.publish();
     return all;
+}
+
+void engine::outlast_handlers()
+{
+    if (running_handlers == impl_.get())
+        return;
+    wait_hold::let_go_outer(*impl_);
+    polling_pause const others_return(*impl_);
 }
 
 } // namespace towline::engine

@@ -327,6 +327,10 @@ public:
     /// Blocks until the transports took all that was sent so far, nothing lent is out, and handlers that ran returned (or timeout: false).
     bool drain(std::chrono::nanoseconds timeout);
 
+    /// Blocks until handlers that run on other threads now have returned: for who ends what they use, after a condition that one of them
+    /// may have made true. Does nothing inside a handler.
+    void outlast_handlers();
+
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.
     [[nodiscard]] static bool probe_cross_memory_attach(int pid, void const* remote, std::size_t size) noexcept;
     /// Whether the kernel would let this process read that one's memory, without knowing what is where in it.

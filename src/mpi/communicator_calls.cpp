@@ -96,6 +96,7 @@ void comm_disconnect(MPI_Comm* comm)
             return std::ranges::none_of(under_way, [&](auto const& operation) { return operation.about.context >> 2 == number; });
         },
         "MPI_Comm_disconnect");
+    m.transport().outlast_handlers();  // what ended last may have ended in another thread's poll, which still delivers
     unpublish(*comm);
 }
 

@@ -181,8 +181,9 @@ int runtime::coordinator() const noexcept
 
 bool runtime::report_due() const noexcept
 {
-    return pool_.load()->unfinished() == 0 && calls_.outstanding() == 0 &&
-           (own_.round != wanted_round_.load(std::memory_order_acquire) || own_.deaths != deaths_.load(std::memory_order_acquire));
+    // First what is seldom true: this is asked after every poll.
+    return (own_.round != wanted_round_.load(std::memory_order_acquire) || own_.deaths != deaths_.load(std::memory_order_acquire)) &&
+           pool_.load()->unfinished() == 0 && calls_.outstanding() == 0;
 }
 
 void runtime::send_report()

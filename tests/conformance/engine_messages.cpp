@@ -270,42 +270,57 @@ TEST_P(engine_messages, many_threads_send_and_wait)
     });
 }
 
+/// Whether it returns after a handler that runs on another thread meanwhile.
+void check_outlasting(rank_context& c, bool (*outlast)(eng::engine&))
+{
+    struct visit {
+        std::atomic<bool> begun{false};
+        std::atomic<bool> may_end{false};
+        std::atomic<bool> over{false};
+        static void on(void* context, eng::engine&, eng::incoming&)
+        {
+            auto& self = *static_cast<visit*>(context);
+            self.begun = true;
+            while (!self.may_end)
+                sched_yield();
+            self.over = true;
+        }
+    } v;
+    auto const id = c.engine.add_handler(&visit::on, &v);
+    c.engine.send_small(0, id, {});
+    std::thread poller([&] {
+        while (!v.begun)
+            c.engine.progress();
+    });
+    while (!v.begun)
+        sched_yield();
+    bool ended = false;
+    bool over = false;
+    std::thread other([&] {
+        ended = outlast(c.engine);
+        over = v.over;
+    });
+    std::this_thread::sleep_for(20ms);
+    v.may_end = true;
+    poller.join();
+    other.join();
+    require(ended && over, "the handler had not returned");
+}
+
 // Whoever drains may end what handlers use.
 TEST_P(engine_messages, a_drain_outlasts_the_handlers_of_other_threads)
 {
+    run(1, [](rank_context& c) { check_outlasting(c, [](eng::engine& e) { return e.drain(60s); }); });
+}
+
+TEST_P(engine_messages, handlers_of_other_threads_are_outlasted_on_demand)
+{
     run(1, [](rank_context& c) {
-        struct visit {
-            std::atomic<bool> begun{false};
-            std::atomic<bool> may_end{false};
-            std::atomic<bool> over{false};
-            static void on(void* context, eng::engine&, eng::incoming&)
-            {
-                auto& self = *static_cast<visit*>(context);
-                self.begun = true;
-                while (!self.may_end)
-                    sched_yield();
-                self.over = true;
-            }
-        } v;
-        auto const id = c.engine.add_handler(&visit::on, &v);
-        c.engine.send_small(0, id, {});
-        std::thread poller([&] {
-            while (!v.begun)
-                c.engine.progress();
+        c.engine.outlast_handlers();  // of which there are none
+        check_outlasting(c, [](eng::engine& e) {
+            e.outlast_handlers();
+            return true;
         });
-        while (!v.begun)
-            sched_yield();
-        bool drained = false;
-        bool over = false;
-        std::thread drainer([&] {
-            drained = c.engine.drain(60s);
-            over = v.over;
-        });
-        std::this_thread::sleep_for(20ms);
-        v.may_end = true;
-        poller.join();
-        drainer.join();
-        require(drained && over, "the handler had not returned");
     });
 }
 
