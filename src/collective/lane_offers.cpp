@@ -76,6 +76,7 @@ void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64
     mine.send = send;
     mine.receive = receive;
     mine.receive_size = receive_bytes;
+    mine.claims.store(0, std::memory_order_relaxed);
     mine.set(lanes::offer::lent, send_bytes);
     lanes_.publish(number_, stage, whom);
 }
@@ -94,7 +95,7 @@ std::byte* lane_offers::reach(std::uint64_t word, std::uint64_t bytes)
     }
 }
 
-std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+std::byte const* lane_offers::find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     lanes::slot& s = lanes_.of(rank, number_);
     auto const there = s.offers();
@@ -105,15 +106,20 @@ std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64
     switch (there.what) {
     case lanes::offer::in_line: return s.line() + offset;
     case lanes::offer::behind: return lanes_.payload_of(rank, number_) + offset;
-    case lanes::offer::lent:
-        if (rank != lanes_.rank())
-            lanes_.count_moved(size);
-        return reach(s.send + offset, size);
+    case lanes::offer::lent: return reach(s.send + offset, size);
     default: throw state::failed_mismatch;
     }
 }
 
-std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t size)
+std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+{
+    std::byte const* const from = find_source(rank, offset, size, expected);
+    if (rank != lanes_.rank() && lanes_.of(rank, number_).offers().what == lanes::offer::lent)
+        lanes_.count_moved(size);
+    return from;
+}
+
+std::byte* lane_offers::find_target(int rank, std::uint64_t offset, std::uint64_t size)
 {
     lanes::slot const& s = lanes_.of(rank, number_);
     auto const there = s.offers();
@@ -121,9 +127,15 @@ std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t siz
         throw lane_run::failure_of(there);
     if (there.what != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
         throw state::failed_mismatch;
+    return reach(s.receive + offset, size);
+}
+
+std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t size)
+{
+    std::byte* const to = find_target(rank, offset, size);
     if (rank != lanes_.rank())
         lanes_.count_moved(size);
-    return reach(s.receive + offset, size);
+    return to;
 }
 
 void lane_offers::copy(void* to, std::byte const* from, std::uint64_t bytes, bool takes) noexcept
@@ -138,6 +150,51 @@ void lane_offers::bring(int rank, void* to, std::uint64_t offset, std::uint64_t 
 {
     std::byte const* const from = source(rank, offset, size, expected);
     copy(to, from, size, has_one_reader(rank));
+}
+
+template <class Move>
+void lane_offers::claim_units(std::uint64_t size, int whose, Move&& move)
+{
+    // Claims of one side: a half of the word. Each claims until all units are gone, so a claim that finds none left adds little.
+    constexpr unsigned half = 32;
+    constexpr std::uint64_t page = 4096, least = 2 * page, most_units = 32;
+    std::uint64_t const unit = std::max(least, (size / most_units + page - 1) / page * page);
+    std::uint64_t const units = (size + unit - 1) / unit;
+    bool const from_front = whose == lanes_.rank();
+    std::atomic<std::uint64_t>& claims = lanes_.of(whose, number_).claims;
+    std::uint64_t moved = 0;
+    for (;;) {
+        std::uint64_t const before = claims.fetch_add(from_front ? 1 : std::uint64_t{1} << half, std::memory_order_relaxed);
+        std::uint64_t const front = static_cast<std::uint32_t>(before), back = before >> half;
+        if (front + back >= units)
+            break;
+        std::uint64_t const at = (from_front ? front : units - 1 - back) * unit;
+        std::uint64_t const bytes = std::min(unit, size - at);
+        move(at, bytes);
+        moved += bytes;
+    }
+    lanes_.count_moved(moved);
+}
+
+void lane_offers::bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, int whose)
+{
+    std::byte const* const from = find_source(rank, offset, size, expected);
+    bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
+    auto* const into = static_cast<std::byte*>(to);
+    claim_units(size, whose, [&](std::uint64_t at, std::uint64_t bytes) {
+        if (takes)
+            base::copy_taking(into + at, from + at, bytes);
+        else
+            base::copy_part(into + at, from + at, bytes, base::way_of_copy(into, size, at, bytes));
+    });
+}
+
+void lane_offers::push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size, int whose)
+{
+    std::byte* const to = find_target(rank, offset, size);
+    claim_units(size, whose, [&](std::uint64_t at, std::uint64_t bytes) {
+        base::copy_part(to + at, static_cast<std::byte const*>(from) + at, bytes, base::way_of_copy(to, size, at, bytes));
+    });
 }
 
 lane_table lane_offers::table_of(int rank)

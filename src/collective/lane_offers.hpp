@@ -37,6 +37,10 @@ public:
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Copies what source() says.
     void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// bring() and its other direction, of a block that `rank` moves, too, or would if it came first: what it has not claimed yet. `whose`
+    /// of the two claims in its own slot, from the block's begin on, the other from its end.
+    void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, int whose);
+    void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size, int whose);
     /// The nth block for this rank in the table of that one, which must have so many bytes.
     void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
     /// Into the block of so many bytes that it wants from this rank.
@@ -56,6 +60,12 @@ private:
     /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
     [[nodiscard]] bool has_one_reader(int rank) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
+    /// source() and target(), uncounted.
+    [[nodiscard]] std::byte const* find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
+    /// Calls move(at, bytes) for each unit that this rank claims of a block.
+    template <class Move>
+    void claim_units(std::uint64_t size, int whose, Move&& move);
     void prepare_payload(std::uint64_t bytes) noexcept;
     [[nodiscard]] lane_table table_of(int rank);
     [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;

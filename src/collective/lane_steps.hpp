@@ -31,6 +31,8 @@ struct lane_step {
         meet,      ///< waits for the stage of `rank`, or of all
         take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
         push,      ///< copies `size` bytes from `from` to `offset` of what `rank` lent to be written
+        take_shared, ///< take, while `rank` does push_shared, or the other way round: each does what the other has not done yet
+        push_shared,
         fold,      ///< `to` = the combination over ranks 0 to `rank` of `size` bytes at `offset` of what they offer
         fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
                    ///< if need be
@@ -53,6 +55,7 @@ struct lane_step {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::uint64_t expected = 0;  ///< bytes that those who are read must offer; else the operation fails
+    int whose = 0;               ///< of what is shared: the rank in whose slot units are claimed
 };
 
 /// How an operation over lanes stands. `advance` does what can be done now.

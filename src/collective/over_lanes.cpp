@@ -94,22 +94,26 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
         }
         return b.has_read(bytes), true;
     }
-    std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : 0;  // that the root moves
+    bool const both_move = b.size() == 2;  // the root what the other has not moved when its own block is in place
     if (is_root) {
         b.lend(nullptr, 0, receive, bytes * p);
         b.copy(b.landing() + mine, send == in_place ? all + mine : send, bytes);
-        if (half != 0) {
-            b.meet(1 - root);
-            b.take(1 - root, b.landing() + bytes * static_cast<std::uint64_t>(1 - root), 0, half, bytes);
+        if (int const other = 1 - root; both_move) {
+            b.meet(other);
+            b.take_shared(other, b.landing() + bytes * static_cast<std::uint64_t>(other), 0, bytes, bytes, other);
         }
         b.finish();
         return true;
     }
-    if (half != 0)
-        b.lend(send, bytes, nullptr, 0);
+    if (!both_move) {
+        b.meet(root);
+        b.push(root, send, mine, bytes);
+        return b.finish_with(root), true;
+    }
+    b.lend(send, bytes, nullptr, 0);
     b.meet(root);
-    b.push(root, static_cast<std::byte const*>(send) + half, mine + half, bytes - half);
-    half != 0 ? b.finish() : b.finish_with(root);
+    b.push_shared(root, send, mine, bytes, b.rank());
+    b.finish();
     return true;
 }
 
@@ -134,23 +138,27 @@ bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, 
         b.take(root, receive, mine, bytes, all);
         return b.has_read(all, root), true;
     }
-    std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;
+    bool const both_move = b.size() == 2;  // as in gather
     if (is_root) {
         b.lend(send, all, nullptr, 0);
         if (receive != in_place)
             b.copy(receive, blocks + mine, bytes);
-        if (half != bytes) {
-            b.meet(1 - root);
-            b.push(1 - root, blocks + bytes * static_cast<std::uint64_t>(1 - root) + half, half, bytes - half);
+        if (int const other = 1 - root; both_move) {
+            b.meet(other);
+            b.push_shared(other, blocks + bytes * static_cast<std::uint64_t>(other), 0, bytes, other);
         }
         b.finish();
         return true;
     }
-    if (half != bytes)
-        b.lend(nullptr, 0, receive, bytes);
+    if (!both_move) {
+        b.meet(root);
+        b.take(root, receive, mine, bytes, all);
+        return b.finish_with(root), true;
+    }
+    b.lend(nullptr, 0, receive, bytes);
     b.meet(root);
-    b.take(root, half != bytes ? b.landing() : receive, mine, half, all);
-    half != bytes ? b.finish() : b.finish_with(root);
+    b.take_shared(root, b.landing(), mine, bytes, all, b.rank());
+    b.finish();
     return true;
 }
 

@@ -10,34 +10,28 @@
 namespace towline::collective::over_lanes {
 namespace {
 
-/// Of a big block of two ranks, both move a part: whoever gets it the first.
-[[nodiscard]] std::uint64_t first_part(std::uint64_t bytes) noexcept
-{
-    return bytes / 2 & ~std::uint64_t{63};
-}
-
+/// A big block of two ranks: the root moves what the other has not moved when its own block is in place.
 [[nodiscard]] bool is_moved_by_both(lane_builder const& b, std::uint64_t bytes) noexcept
 {
     return b.size() == 2 && !b.shows(bytes);
 }
 
 /// When this rank has lent it to be read.
-void give_parts(lane_builder& b, std::byte const* from, std::uint64_t bytes)
+void give_parts(lane_builder& b, void const* from, std::uint64_t bytes, int root)
 {
     int const other = 1 - b.rank();
-    std::uint64_t const first = first_part(bytes);
     b.meet(other);
-    b.push(other, from + first, first, bytes - first);
+    b.push_shared(other, from, 0, bytes, 1 - root);
     b.mark(2);
     b.stay(other);
 }
 
 /// When this rank has lent where it belongs.
-void take_parts(lane_builder& b, void* to, std::uint64_t bytes)
+void take_parts(lane_builder& b, void* to, std::uint64_t bytes, int root)
 {
     int const other = 1 - b.rank();
     b.meet(other);
-    b.take(other, b.landing(), 0, first_part(bytes), bytes);
+    b.take_shared(other, b.landing(), 0, bytes, bytes, 1 - root);
     b.mark(2);
     b.stay(other);
     b.copy(to, b.landing(), bytes);
@@ -55,7 +49,7 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
                 b.stay(root);
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(send, bytes, nullptr, 0, root);
-            give_parts(b, static_cast<std::byte const*>(send), bytes);
+            give_parts(b, send, bytes, root);
         } else {
             b.meet(root);
             b.push_block(root, send, bytes);
@@ -70,7 +64,7 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
     if (int const other = 1 - root; b.size() == 2 && !b.shows(blocks.size(other))) {
         b.lend(nullptr, 0, blocks.at(receive, other), blocks.size(other));
         copy_own();
-        return take_parts(b, blocks.at(receive, other), blocks.size(other)), true;
+        return take_parts(b, blocks.at(receive, other), blocks.size(other), root), true;
     }
     // Big blocks are written by those whose they are, all at once.
     block_table big(s, b, static_cast<std::size_t>(b.size()));
@@ -98,7 +92,7 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
             b.tell(root, 0);
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(nullptr, 0, receive, bytes, root);
-            take_parts(b, receive, bytes);
+            take_parts(b, receive, bytes, root);
         } else {
             b.meet(root);
             b.take_block(root, 0, receive, bytes);
@@ -112,7 +106,7 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
     if (int const other = 1 - root; b.size() == 2 && !b.shows(blocks.size(other))) {
         b.lend(blocks.at(send, other), blocks.size(other), nullptr, 0);
         copy_own();
-        return give_parts(b, blocks.at(send, other), blocks.size(other)), true;
+        return give_parts(b, blocks.at(send, other), blocks.size(other), root), true;
     }
     block_table given(s, b, static_cast<std::size_t>(b.size()));
     for (int r = 0; r < b.size(); ++r)
