@@ -1,6 +1,6 @@
 #pragma once
-// What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes (but
-// `claims`) and all others read.
+// What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes
+// (but `claims`) and all others read.
 //
 //   lane     `finished`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
 //   slot     one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
@@ -43,7 +43,7 @@ public:
         std::uint64_t send;   ///< in the line: the bytes begin here. lent: where the send buffer is, or the table
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
-        std::atomic<std::uint64_t> claims;  ///< lent: units of a block that two ranks move together (shared_block); the other writes it, too
+        std::atomic<std::uint64_t> claims;  ///< lent: of a block that two ranks move (lane_offers::claim_units); the other adds, too
         std::uint64_t rest[2];
 
         struct terms {

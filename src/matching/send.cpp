@@ -59,9 +59,9 @@ void core::send_eager(peer to, packed_envelope e, void const* data, std::uint64_
 
 [[gnu::always_inline]] inline bool core::try_send_eager(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
-    if (engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes})) [[likely]]
-        return true;
-    return try_send_eager_again(to, e, data, bytes, mode);
+    bool const sent =
+        engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes});
+    return sent || try_send_eager_again(to, e, data, bytes, mode);
 }
 
 [[gnu::noinline]] bool core::try_send_eager_again(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)

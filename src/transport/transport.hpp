@@ -2,9 +2,10 @@
 // The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types, calls or reliability above what it
 // promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
-// Threads: any thread may call `try_send`, `try_send_inline`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside the component.
-// `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers and completions
-// run inside `poll`, under no lock; they may call anything of the same component but `poll`, `peek` and `pass`, and must not throw.
+// Threads: any thread may call `try_send`, `try_send_inline`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside
+// the component. `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers
+// and completions run inside `poll`, under no lock; they may call anything of the same component but `poll`, `peek` and `pass`, and must
+// not throw.
 
 #include <array>
 #include <cstddef>

@@ -41,8 +41,9 @@ public:
             if (!writer_.open())
                 begin();
             // The reader is this component, so nothing can be corrupt.
-            bool const one = head.size() + body.size() <= shm::inline_bytes && writer_.write_one({id, static_cast<std::uint8_t>(head.size()), static_cast<std::uint8_t>(body.size())}, head.data(),
-                                                 body.data());
+            auto const length = [](std::span<std::byte const> part) { return static_cast<std::uint8_t>(part.size()); };
+            bool const one = head.size() + body.size() <= shm::inline_bytes &&
+                             writer_.write_one({id, length(head), length(body)}, head.data(), body.data());
             if (!one && writer_.write(id, head, body) != ring_writer::outcome::written)
                 return send_status::busy;
         }
