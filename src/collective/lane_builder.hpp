@@ -105,24 +105,21 @@ public:
         s.offset = offset;
         s.size = bytes;
     }
-    /// take and push, of two ranks, of the same block: each does what the other has not done yet. `whose` is the one that has nothing else
-    /// to do before; it has lent something.
-    void take_shared(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all, int whose)
+    /// take and push, of two ranks that both have lent something, of the same block: each does what the other has not done yet.
+    void take_shared(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         lane_step& s = s_.over_lanes(kind::take_shared, 1, rank);
         s.to = to;
         s.offset = offset;
         s.size = bytes;
         s.expected = all;
-        s.whose = whose;
     }
-    void push_shared(int rank, void const* from, std::uint64_t offset, std::uint64_t bytes, int whose)
+    void push_shared(int rank, void const* from, std::uint64_t offset, std::uint64_t bytes)
     {
         lane_step& s = s_.over_lanes(kind::push_shared, 1, rank);
         s.from = from;
         s.offset = offset;
         s.size = bytes;
-        s.whose = whose;
     }
     /// Over the ranks 0 to `last`.
     void fold(combination const& r, int last, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)

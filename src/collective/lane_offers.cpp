@@ -153,15 +153,15 @@ void lane_offers::bring(int rank, void* to, std::uint64_t offset, std::uint64_t 
 }
 
 template <class Move>
-void lane_offers::claim_units(std::uint64_t size, int whose, Move&& move)
+void lane_offers::claim_units(std::uint64_t size, Move&& move)
 {
     // Claims of one side: a half of the word. Each claims until all units are gone, so a claim that finds none left adds little.
     constexpr unsigned half = 32;
     constexpr std::uint64_t page = 4096, least = 2 * page, most_units = 32;
     std::uint64_t const unit = std::max(least, (size / most_units + page - 1) / page * page);
     std::uint64_t const units = (size + unit - 1) / unit;
-    bool const from_front = whose == lanes_.rank();
-    std::atomic<std::uint64_t>& claims = lanes_.of(whose, number_).claims;
+    bool const from_front = lanes_.rank() == 1;
+    std::atomic<std::uint64_t>& claims = lanes_.of(1, number_).claims;
     std::uint64_t moved = 0;
     for (;;) {
         std::uint64_t const before = claims.fetch_add(from_front ? 1 : std::uint64_t{1} << half, std::memory_order_relaxed);
@@ -176,12 +176,12 @@ void lane_offers::claim_units(std::uint64_t size, int whose, Move&& move)
     lanes_.count_moved(moved);
 }
 
-void lane_offers::bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, int whose)
+void lane_offers::bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     std::byte const* const from = find_source(rank, offset, size, expected);
     bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
     auto* const into = static_cast<std::byte*>(to);
-    claim_units(size, whose, [&](std::uint64_t at, std::uint64_t bytes) {
+    claim_units(size, [&](std::uint64_t at, std::uint64_t bytes) {
         if (takes)
             base::copy_taking(into + at, from + at, bytes);
         else
@@ -189,10 +189,10 @@ void lane_offers::bring_share(int rank, void* to, std::uint64_t offset, std::uin
     });
 }
 
-void lane_offers::push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size, int whose)
+void lane_offers::push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size)
 {
     std::byte* const to = find_target(rank, offset, size);
-    claim_units(size, whose, [&](std::uint64_t at, std::uint64_t bytes) {
+    claim_units(size, [&](std::uint64_t at, std::uint64_t bytes) {
         base::copy_part(to + at, static_cast<std::byte const*>(from) + at, bytes, base::way_of_copy(to, size, at, bytes));
     });
 }

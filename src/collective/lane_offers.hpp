@@ -37,10 +37,10 @@ public:
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Copies what source() says.
     void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
-    /// bring() and its other direction, of a block that `rank` moves, too, or would if it came first: what it has not claimed yet. `whose`
-    /// of the two claims in its own slot, from the block's begin on, the other from its end.
-    void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, int whose);
-    void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size, int whose);
+    /// bring() and its other direction, of a block that `rank`, the other of two, moves, too: what it has not claimed yet. Both have lent
+    /// something.
+    void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size);
     /// The nth block for this rank in the table of that one, which must have so many bytes.
     void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
     /// Into the block of so many bytes that it wants from this rank.
@@ -63,9 +63,10 @@ private:
     /// source() and target(), uncounted.
     [[nodiscard]] std::byte const* find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
-    /// Calls move(at, bytes) for each unit that this rank claims of a block.
+    /// Calls move(at, bytes) for each unit that this rank claims of a block: in the slot of rank 1, which does so from the block's begin on,
+    /// rank 0 from its end.
     template <class Move>
-    void claim_units(std::uint64_t size, int whose, Move&& move);
+    void claim_units(std::uint64_t size, Move&& move);
     void prepare_payload(std::uint64_t bytes) noexcept;
     [[nodiscard]] lane_table table_of(int rank);
     [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;

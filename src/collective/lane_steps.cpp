@@ -201,10 +201,10 @@ bool lane_run::run(lane_step const& s, combination const& r)
         move_bytes(offers().target(s.rank, s.offset, s.size), s.from, s.size);
         return true;
     case kind::take_shared:
-        offers().bring_share(s.rank, s.to, s.offset, s.size, s.expected, s.whose);
+        offers().bring_share(s.rank, s.to, s.offset, s.size, s.expected);
         return true;
     case kind::push_shared:
-        offers().push_share(s.rank, s.from, s.offset, s.size, s.whose);
+        offers().push_share(s.rank, s.from, s.offset, s.size);
         return true;
     case kind::fold:
         fold(s, r);

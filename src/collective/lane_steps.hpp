@@ -55,7 +55,6 @@ struct lane_step {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::uint64_t expected = 0;  ///< bytes that those who are read must offer; else the operation fails
-    int whose = 0;               ///< of what is shared: the rank in whose slot units are claimed
 };
 
 /// How an operation over lanes stands. `advance` does what can be done now.

@@ -100,7 +100,7 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
         b.copy(b.landing() + mine, send == in_place ? all + mine : send, bytes);
         if (int const other = 1 - root; both_move) {
             b.meet(other);
-            b.take_shared(other, b.landing() + bytes * static_cast<std::uint64_t>(other), 0, bytes, bytes, other);
+            b.take_shared(other, b.landing() + bytes * static_cast<std::uint64_t>(other), 0, bytes, bytes);
         }
         b.finish();
         return true;
@@ -112,7 +112,7 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
     }
     b.lend(send, bytes, nullptr, 0);
     b.meet(root);
-    b.push_shared(root, send, mine, bytes, b.rank());
+    b.push_shared(root, send, mine, bytes);
     b.finish();
     return true;
 }
@@ -145,7 +145,7 @@ bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, 
             b.copy(receive, blocks + mine, bytes);
         if (int const other = 1 - root; both_move) {
             b.meet(other);
-            b.push_shared(other, blocks + bytes * static_cast<std::uint64_t>(other), 0, bytes, other);
+            b.push_shared(other, blocks + bytes * static_cast<std::uint64_t>(other), 0, bytes);
         }
         b.finish();
         return true;
@@ -157,7 +157,7 @@ bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, 
     }
     b.lend(nullptr, 0, receive, bytes);
     b.meet(root);
-    b.take_shared(root, b.landing(), mine, bytes, all, b.rank());
+    b.take_shared(root, b.landing(), mine, bytes, all);
     b.finish();
     return true;
 }

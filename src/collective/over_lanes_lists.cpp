@@ -17,21 +17,21 @@ namespace {
 }
 
 /// When this rank has lent it to be read.
-void give_parts(lane_builder& b, void const* from, std::uint64_t bytes, int root)
+void give_parts(lane_builder& b, void const* from, std::uint64_t bytes)
 {
     int const other = 1 - b.rank();
     b.meet(other);
-    b.push_shared(other, from, 0, bytes, 1 - root);
+    b.push_shared(other, from, 0, bytes);
     b.mark(2);
     b.stay(other);
 }
 
 /// When this rank has lent where it belongs.
-void take_parts(lane_builder& b, void* to, std::uint64_t bytes, int root)
+void take_parts(lane_builder& b, void* to, std::uint64_t bytes)
 {
     int const other = 1 - b.rank();
     b.meet(other);
-    b.take_shared(other, b.landing(), 0, bytes, bytes, 1 - root);
+    b.take_shared(other, b.landing(), 0, bytes, bytes);
     b.mark(2);
     b.stay(other);
     b.copy(to, b.landing(), bytes);
@@ -49,7 +49,7 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
                 b.stay(root);
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(send, bytes, nullptr, 0, root);
-            give_parts(b, send, bytes, root);
+            give_parts(b, send, bytes);
         } else {
             b.meet(root);
             b.push_block(root, send, bytes);
@@ -64,7 +64,7 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
     if (int const other = 1 - root; b.size() == 2 && !b.shows(blocks.size(other))) {
         b.lend(nullptr, 0, blocks.at(receive, other), blocks.size(other));
         copy_own();
-        return take_parts(b, blocks.at(receive, other), blocks.size(other), root), true;
+        return take_parts(b, blocks.at(receive, other), blocks.size(other)), true;
     }
     // Big blocks are written by those whose they are, all at once.
     block_table big(s, b, static_cast<std::size_t>(b.size()));
@@ -92,7 +92,7 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
             b.tell(root, 0);
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(nullptr, 0, receive, bytes, root);
-            take_parts(b, receive, bytes, root);
+            take_parts(b, receive, bytes);
         } else {
             b.meet(root);
             b.take_block(root, 0, receive, bytes);
@@ -106,7 +106,7 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
     if (int const other = 1 - root; b.size() == 2 && !b.shows(blocks.size(other))) {
         b.lend(blocks.at(send, other), blocks.size(other), nullptr, 0);
         copy_own();
-        return give_parts(b, blocks.at(send, other), blocks.size(other), root), true;
+        return give_parts(b, blocks.at(send, other), blocks.size(other)), true;
     }
     block_table given(s, b, static_cast<std::size_t>(b.size()));
     for (int r = 0; r < b.size(); ++r)

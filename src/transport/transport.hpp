@@ -94,8 +94,8 @@ public:
     /// std::bad_alloc if there is no memory to begin with, system_error if the peer's memory cannot be reached.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
 
-    /// The short way of a message of at most max_inline bytes to a peer that a message was sent to before. False, and nothing happened, if
-    /// anything stands in its way: then try_send.
+    /// The short way of a message of at most max_inline bytes, to a rank of the world. False, and nothing happened, if anything stands in its
+    /// way, as before the first message to it: then try_send.
     [[nodiscard]] virtual bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body)
     {
         return try_send(to, s.id, {head, s.head}, {body, s.body}) == send_status::sent;

@@ -467,13 +467,7 @@ struct damaged_lanes {
     damaged_lanes()
     {
         memory.only_allocated = true;
-        std::vector<std::uint64_t> words;
-        for (int i = 0; i < 2; ++i) {
-            all.push_back(std::make_unique<col::lanes>(memory, i, std::vector<peer>{0, 1}, col::lanes::limits{}));
-            words.push_back(all.back()->own_word());
-        }
-        for (auto& l : all)
-            EXPECT_TRUE(l->open(words));
+        all = opened_lanes(memory, 2);
     }
 
     [[nodiscard]] col::lanes::slot& slot() { return all[0]->mine(1); }

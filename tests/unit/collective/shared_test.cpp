@@ -6,29 +6,17 @@
 #include "unit/collective/threads.hpp"
 
 #include <gtest/gtest.h>
-#include <numeric>
 #include <random>
 
 namespace {
 
 using namespace simulated;
 using state = col::lane_run::state;
-using matching_peer = towline::matching::peer;
 
 enum class what { gather, scatter };
 
 /// Two ranks, their lanes, and one operation at a time.
 struct pair_of_ranks {
-    pair_of_ranks()
-    {
-        std::vector<std::uint64_t> words;
-        for (int r = 0; r < 2; ++r) {
-            all.push_back(std::make_unique<col::lanes>(memory, r, std::vector<matching_peer>{0, 1}, col::lanes::limits{}));
-            words.push_back(all.back()->own_word());
-        }
-        for (auto& l : all)
-            EXPECT_TRUE(l->open(words));
-    }
     /// Builds the operation of blocks of `bytes` for both. In place: the root's block is where it belongs.
     void build(what op, std::size_t bytes, int the_root, bool in_place)
     {
@@ -73,7 +61,7 @@ struct pair_of_ranks {
     }
 
     threads_memory memory;
-    std::vector<std::unique_ptr<col::lanes>> all;
+    std::vector<std::unique_ptr<col::lanes>> all = opened_lanes(memory, 2);
     col::schedule schedules[2];
     col::lane_run runs[2];
     int root = 0;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -80,9 +81,8 @@ private:
     std::map<std::uintptr_t, std::uint64_t> blocks_;
 };
 
-/// A thread for each rank runs body(its lanes, rank).
-inline void among_threads(threads_memory& memory, int size, col::lanes::limits limits,
-                          std::function<void(std::unique_ptr<col::lanes>, int)> const& body)
+/// The lanes of so many ranks, open.
+inline std::vector<std::unique_ptr<col::lanes>> opened_lanes(col::node_memory& memory, int size, col::lanes::limits limits = {})
 {
     std::vector<peer> peers(static_cast<std::size_t>(size));
     std::iota(peers.begin(), peers.end(), peer{0});
@@ -93,7 +93,15 @@ inline void among_threads(threads_memory& memory, int size, col::lanes::limits l
         words.push_back(all.back()->own_word());
     }
     for (auto& l : all)
-        ASSERT_TRUE(l->open(words));
+        EXPECT_TRUE(l->open(words));
+    return all;
+}
+
+/// A thread for each rank runs body(its lanes, rank).
+inline void among_threads(threads_memory& memory, int size, col::lanes::limits limits,
+                          std::function<void(std::unique_ptr<col::lanes>, int)> const& body)
+{
+    auto all = opened_lanes(memory, size, limits);
     std::vector<std::thread> threads;
     for (int i = 0; i < size; ++i)
         threads.emplace_back([&, i] { body(std::move(all[static_cast<std::size_t>(i)]), i); });
