@@ -49,4 +49,16 @@ struct alignas(64) event_count {
 };
 static_assert(sizeof(event_count) == 64);
 
+/// Somebody's event count, for those who notify it again and again.
+struct sleeper {
+    event_count* event = nullptr;  ///< null: nobody ever sleeps there
+    fence_side side{};
+
+    void notify() const noexcept
+    {
+        if (event != nullptr)
+            event->notify(side);
+    }
+};
+
 } // namespace towline::base

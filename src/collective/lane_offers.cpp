@@ -138,18 +138,23 @@ std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t siz
     return to;
 }
 
-void lane_offers::copy(void* to, std::byte const* from, std::uint64_t bytes, bool takes) noexcept
+lane_offers::readable lane_offers::find_readable(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    if (takes && base::is_rewritten(from, bytes))
-        base::copy_taking(to, from, bytes);
+    std::byte const* const from = source(rank, offset, size, expected);
+    return {from, has_one_reader(rank) && base::is_rewritten(from, size)};
+}
+
+void lane_offers::readable::copy_to(void* to, std::uint64_t from, std::uint64_t bytes) const noexcept
+{
+    if (takes)
+        base::copy_taking(to, at + from, bytes);
     else
-        move_bytes(to, from, bytes);
+        move_bytes(to, at + from, bytes);
 }
 
 void lane_offers::bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    std::byte const* const from = source(rank, offset, size, expected);
-    copy(to, from, size, has_one_reader(rank));
+    find_readable(rank, offset, size, expected).copy_to(to, 0, size);
 }
 
 template <class Move>
@@ -241,8 +246,11 @@ void lane_offers::bring_block(int rank, std::uint64_t nth, void* to, std::uint64
 {
     lane_table const table = table_of(rank);
     lane_entry const e = entry_for_us(table, nth, bytes);
-    if (e.how == lane_entry::read)
-        return copy(to, lent_by(rank, e), bytes, lanes_.size() == 2 && rank != lanes_.rank());
+    if (e.how == lane_entry::read) {
+        std::byte const* const lent = lent_by(rank, e);
+        bool const is_only_reader = lanes_.size() == 2 && rank != lanes_.rank();
+        return readable{lent, is_only_reader && base::is_rewritten(lent, bytes)}.copy_to(to, 0, bytes);
+    }
     if (e.how != lane_entry::copied)
         throw state::failed_mismatch;
     std::byte const* const from = table.copy_of(e);

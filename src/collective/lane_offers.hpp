@@ -33,6 +33,19 @@ public:
 
     /// `size` bytes at `offset` of `expected` that it offers.
     [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// Such bytes, and whether their lines are taken when they are read (base/copy.hpp).
+    struct readable {
+        std::byte const* at;
+        bool takes;
+        /// `bytes` of them from `from` on.
+        void has_read(std::uint64_t from, std::uint64_t bytes) const noexcept
+        {
+            if (takes)
+                base::take_lines(at + from, bytes);
+        }
+        void copy_to(void* to, std::uint64_t from, std::uint64_t bytes) const noexcept;
+    };
+    [[nodiscard]] readable find_readable(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     /// `size` bytes at `offset` of what it lent to be written.
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Copies what source() says.
@@ -49,11 +62,9 @@ public:
     template <class Read>
     void look_at(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, Read&& read)
     {
-        std::byte const* const from = source(rank, offset, size, expected);
-        bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
-        read(from);
-        if (takes)
-            base::take_lines(from, size);
+        readable const from = find_readable(rank, offset, size, expected);
+        read(from.at);
+        from.has_read(0, size);
     }
 
 private:
@@ -72,7 +83,6 @@ private:
     [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;
     /// What an entry of that rank's table lent.
     [[nodiscard]] std::byte* lent_by(int rank, lane_entry const&);
-    static void copy(void* to, std::byte const* from, std::uint64_t bytes, bool takes) noexcept;
 
     lanes& lanes_;
     std::uint64_t const number_;

@@ -1,5 +1,6 @@
 #include "collective/lane_steps.hpp"
 
+#include "collective/lane_fold.hpp"
 #include "collective/lane_offers.hpp"
 #include "collective/lane_tables.hpp"
 #include "collective/schedule.hpp"
@@ -125,46 +126,47 @@ lane_offers lane_run::offers() const noexcept
     return {*lanes_, number_};
 }
 
-void lane_run::fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& r)
+namespace {
+
+/// Calls each(at, bytes) for the parts of `size` bytes: whole elements, about `piece` bytes.
+template <class Each>
+void in_pieces(std::uint64_t size, std::uint64_t element, std::uint64_t piece, Each&& each)
 {
-    lane_offers all = offers();
-    std::uint64_t const count = size / r.element;
-    bool const joins = last != 0 && r.join != nullptr;
-    if (joins)
-        all.look_at(last, offset, size, expected, [&](std::byte const* other) {
-            all.look_at(last - 1, offset, size, expected, [&](std::byte const* in) { r.join(in, other, to, count, r.context); });
-        });
-    else
-        all.bring(last, to, offset, size, expected);
-    for (int rank = joins ? last - 2 : last - 1; rank >= 0; --rank)
-        all.look_at(rank, offset, size, expected, [&](std::byte const* in) { r.apply(in, to, count, r.context); });
+    std::uint64_t const step = std::max<std::uint64_t>(piece / element, 1) * element;
+    for (std::uint64_t at = 0; at < size; at += step)
+        each(at, std::min(step, size - at));
 }
+
+} // namespace
 
 void lane_run::fold(lane_step const& s, combination const& r)
 {
-    std::uint64_t const step = std::max<std::uint64_t>(lane_step::piece / r.element, 1) * r.element;
-    for (std::uint64_t done = 0; done < s.size; done += step)
-        fold_piece(s.rank, static_cast<std::byte*>(s.to) + done, s.offset + done, std::min(step, s.size - done), s.expected, r);
+    lane_offers all = offers();
+    lane_fold const sum(all, s.rank, s.offset, s.size, s.expected, r);
+    in_pieces(s.size, r.element, lane_step::piece, [&](std::uint64_t at, std::uint64_t bytes) {
+        sum.combine(static_cast<std::byte*>(s.to) + at, at, bytes);
+    });
 }
 
 void lane_run::fold_push(lane_step const& s, combination const& r)
 {
-    std::uint64_t const step = std::max<std::uint64_t>(lane_step::piece / r.element, 1) * r.element;
-    int const first = s.rank == all_ranks ? 0 : s.rank;
-    int const behind = s.rank == all_ranks ? lanes_->size() : s.rank + 1;
-    // Combined where a result is to be, unless that rank's contribution is there.
+    lane_offers all = offers();
+    lane_fold const sum(all, lanes_->size() - 1, s.offset, s.size, s.expected, r);
+    // Combined where a result is to be, unless that rank's contribution is there; copied from there to the others.
     int const home = s.rank == all_ranks ? lanes_->rank() : s.rank;
     lanes::slot const& there = lanes_->of(home, number_);
     bool const is_free = there.offers().what == lanes::offer::lent && there.send != there.receive;
-    for (std::uint64_t done = 0; done < s.size; done += step) {
-        std::uint64_t const offset = s.offset + done;
-        std::uint64_t const size = std::min(step, s.size - done);
-        std::byte* const sum = is_free ? offers().target(home, offset, size) : static_cast<std::byte*>(s.to);
-        fold_piece(lanes_->size() - 1, sum, offset, size, s.expected, r);
-        for (int rank = first; rank < behind; ++rank)
-            if (!is_free || rank != home)
-                move_bytes(offers().target(rank, offset, size), sum, size);
-    }
+    std::byte* const first = is_free ? all.target(home, s.offset, s.size) : nullptr;
+    engine::small_vector<std::byte*, 8> copies;
+    for (int rank = s.rank == all_ranks ? 0 : s.rank, behind = s.rank == all_ranks ? lanes_->size() : s.rank + 1; rank < behind; ++rank)
+        if (!is_free || rank != home)
+            copies.push_back(all.target(rank, s.offset, s.size));
+    in_pieces(s.size, r.element, copies.size() == 0 ? lane_step::piece : lane_step::copied_piece, [&](std::uint64_t at, std::uint64_t bytes) {
+        std::byte* const to = is_free ? first + at : static_cast<std::byte*>(s.to);
+        sum.combine(to, at, bytes);
+        for (std::byte* const copy : copies)
+            move_bytes(copy + at, to, bytes);
+    });
 }
 
 void lane_run::lend(lane_step const& s)

@@ -46,6 +46,8 @@ struct lane_step {
     };
     /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
     static constexpr std::uint64_t piece = 16 * 1024;
+    /// The same where the result is copied to others: in the nearest.
+    static constexpr std::uint64_t copied_piece = 4 * 1024;
 
     kind what = kind::mark;
     std::uint8_t stage = 1;  ///< of post, lend, mark, table, tell: that it says; of meet: that it waits for
@@ -94,7 +96,6 @@ private:
     [[nodiscard]] bool meet(lane_step const&);
     [[nodiscard]] bool meet_one(int rank, int stage);
     [[nodiscard]] lane_offers offers() const noexcept;
-    void fold_piece(int last, std::byte* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&);
     void lend(lane_step const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);

@@ -52,12 +52,16 @@ bool lanes::open(std::span<std::uint64_t const> words)
     if (std::ranges::find(words, std::uint64_t{0}) != words.end())
         return false;
     std::vector<lane*> found;
+    std::vector<base::sleeper> sleepers;
     found.reserve(words.size());
+    sleepers.reserve(words.size());
     for (std::size_t r = 0; r < words.size(); ++r) {
-        found.push_back(static_cast<int>(r) == rank_ ? own_
-                                                     : reinterpret_cast<lane*>(memory_.attach(words[r], lane_bytes())));
+        bool const own = static_cast<int>(r) == rank_;
+        found.push_back(own ? own_ : reinterpret_cast<lane*>(memory_.attach(words[r], lane_bytes())));
+        sleepers.push_back(own ? base::sleeper{} : memory_.sleeper(peers_[r]));
     }
     all_ = std::move(found);
+    sleepers_ = std::move(sleepers);
     return true;
 }
 

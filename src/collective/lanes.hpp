@@ -12,6 +12,7 @@
 //
 // Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
 
+#include "base/event_count.hpp"
 #include "base/prefetch.hpp"
 #include "collective/node_memory.hpp"
 
@@ -169,13 +170,12 @@ public:
 
 private:
     static constexpr int everybody = -1;
-    void wake(int whom) noexcept
+    void wake(int whom) const noexcept
     {
         if (whom >= 0)
-            return memory_.wake(peers_[static_cast<std::size_t>(whom)]);
-        for (std::size_t r = 0; r < peers_.size(); ++r)
-            if (static_cast<int>(r) != rank_)
-                memory_.wake(peers_[r]);
+            return sleepers_[static_cast<std::size_t>(whom)].notify();
+        for (base::sleeper const& s : sleepers_)
+            s.notify();
     }
     [[nodiscard]] std::uint64_t look_for_finished() noexcept;
     [[nodiscard]] std::size_t lane_bytes() const noexcept { return sizeof(lane) + limits_.payloads * payload_bytes; }
@@ -192,6 +192,7 @@ private:
     limits const limits_;
     lane* own_ = nullptr;
     std::vector<lane*> all_;  ///< empty until they are open
+    std::vector<base::sleeper> sleepers_;  ///< likewise; nobody at this rank
     std::uint64_t begun_ = 0;
     std::atomic<std::uint64_t> finished_{0};
     std::uint64_t all_finished_ = 0;  ///< operations, as far as this rank knows

@@ -29,7 +29,7 @@ public:
         return static_cast<std::byte*>(heap::attach({static_cast<std::uint32_t>(word >> offset_bits), 0, offset}, bytes));
     }
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
-    void wake(matching::peer p) noexcept override { engine_.wake(p); }
+    base::sleeper sleeper(matching::peer p) noexcept override { return engine_.sleeper(p); }
     bool is_gone(matching::peer p) const noexcept override { return engine_.is_gone(p); }
     void note(counts const& c) noexcept override
     {

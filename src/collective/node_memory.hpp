@@ -1,6 +1,7 @@
 #pragma once
 // Memory that all ranks of a team can load and store. In a job that is the heap; in a test it may be the memory of one process.
 
+#include "base/event_count.hpp"
 #include "matching/envelope.hpp"
 
 #include <cstddef>
@@ -28,8 +29,8 @@ public:
     [[nodiscard]] virtual std::byte* attach(std::uint64_t word, std::uint64_t bytes) = 0;
     /// The peer reaches what is found here, and this process what is found there.
     [[nodiscard]] virtual bool is_shared_with(matching::peer) noexcept = 0;
-    /// After a store for which the peer may wait. Cheap when it does not sleep.
-    virtual void wake(matching::peer) noexcept = 0;
+    /// Whom to notify after a store for which the peer may wait.
+    [[nodiscard]] virtual base::sleeper sleeper(matching::peer) noexcept = 0;
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
 

@@ -144,10 +144,9 @@ bool engine::maps(peer who) noexcept
     }
 }
 
-void engine::wake(peer who) noexcept
+base::sleeper engine::sleeper(peer who) noexcept
 {
-    if (transport::component* const via = impl_->peers[who].via; via != nullptr)
-        via->wake(who);
+    return maps(who) && who != rank() ? impl_->peers[who].via->sleeper(who) : base::sleeper{};
 }
 
 bool engine::is_gone(peer who) const noexcept

@@ -300,8 +300,8 @@ public:
 
     /// True if the peer and this process map each other's heap. False, too, where the peer cannot be reached at all.
     [[nodiscard]] bool maps(peer) noexcept;
-    /// After a store that the peer may wait for: its sleepers look again. Cheap when nobody sleeps. The peer maps.
-    void wake(peer) noexcept;
+    /// Whom to notify after a store that the peer, which maps, may wait for; as long as the engine lives.
+    [[nodiscard]] base::sleeper sleeper(peer) noexcept;
     /// The peer was found dead, as told by on_death. A load.
     [[nodiscard]] bool is_gone(peer) const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns

@@ -7,6 +7,8 @@
 // and completions run inside `poll`, under no lock; they may call anything of the same component but `poll`, `peek` and `pass`, and must
 // not throw.
 
+#include "base/event_count.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -112,9 +114,9 @@ public:
     /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.
     [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
 
-    /// After a store to memory that the peer maps, too: whoever sleeps there looks again. Cheap when nobody sleeps. Any thread. Only with
-    /// can_map.
-    virtual void wake(peer) noexcept {}
+    /// Whom to notify after a store to memory that the peer maps, too, which it may wait for; as long as the component lives. Any thread.
+    /// Only with can_map.
+    [[nodiscard]] virtual base::sleeper sleeper(peer) noexcept { return {}; }
 
     /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get; without it, the four throw usage_error.
     [[nodiscard]] virtual region expose(void* begin, std::size_t size);

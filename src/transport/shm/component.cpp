@@ -61,7 +61,7 @@ public:
 
     void set_handler(handler_id id, handler function, void* context) override { handlers_.set(id, function, context); }
 
-    void wake(peer p) noexcept override { env_->event(p).notify(env_->fences()); }
+    base::sleeper sleeper(peer p) noexcept override { return {&env_->event(p), env_->fences()}; }
 
     void one_thread() noexcept override
     {

@@ -298,7 +298,7 @@ public:
     }
     std::byte* attach(std::uint64_t word, std::uint64_t) override { return reinterpret_cast<std::byte*>(word); }
     bool is_shared_with(peer) noexcept override { return true; }
-    void wake(peer) noexcept override {}
+    towline::base::sleeper sleeper(peer) noexcept override { return {}; }
     bool is_gone(peer p) const noexcept override { return network_->is_dead(p); }
 
     std::map<void*, std::uint64_t> blocks;

@@ -50,7 +50,7 @@ public:
         return reinterpret_cast<std::byte*>(word);
     }
     bool is_shared_with(peer) noexcept override { return true; }
-    void wake(peer) noexcept override {}
+    towline::base::sleeper sleeper(peer) noexcept override { return {}; }
     bool is_gone(peer p) const noexcept override { return p == dead.load(std::memory_order_acquire); }
     void note(counts const& c) noexcept override
     {

@@ -178,6 +178,22 @@ TEST(heap, addresses_go_round)
     });
 }
 
+// Data at the same offset of their segments would evict each other from a cache whose ways are predicted (core.cpp).
+TEST(heap, ranks_that_allocate_alike_do_not_collide)
+{
+    constexpr std::uint32_t ranks = 5;
+    constexpr std::uint64_t bytes = 96 << 10, place = 1 << 20;
+    board words;
+    run(ranks, 64 * mib, [&](int rank) {
+        words[static_cast<std::size_t>(rank)].store(heap::find(heap::allocate(bytes), bytes)->offset);
+    });
+    for (std::size_t a = 0; a < ranks; ++a)
+        for (std::size_t b = 0; b < a; ++b) {
+            std::uint64_t const apart = (words[a] + place - words[b]) % place;
+            EXPECT_TRUE(apart >= bytes && apart <= place - bytes) << "ranks " << b << " and " << a << ": " << apart << " bytes apart";
+        }
+}
+
 TEST(heap, refuses_hostile_addresses)
 {
     run(2, 64 * mib, [](int) {
