@@ -117,10 +117,15 @@ public:
     /// Takes block i over if it was given and lies in an arena: a heap block of at least block_size bytes that the caller now owns
     /// (heap::deallocate). Null if not possible (then allocate and `fetch`).
     [[nodiscard]] void* take(std::size_t i);
-    /// Starts copying block i to `destination` (block_size bytes); done at once where the bytes are in reach. At most once per block.
+    /// When a fetch of what is in reach ends.
+    enum class pace : std::uint8_t {
+        now,      ///< before it returns: this thread copies alone. For handlers that cannot go on without
+        usual,    ///< most often before it returns: the sender copies a part, if it is there, and may be interrupted
+        may_lag,  ///< it may be left to the copy engine, too (setup::onload)
+    };
+    /// Starts copying block i to `destination` (block_size bytes). At most once per block.
     /// The destination must stay until the fetch has ended, even if the message is destroyed before.
-    /// `may_lag`: a block in reach may be left to the copy engine, too (setup::onload).
-    void fetch(std::size_t i, void* destination, bool may_lag = false);
+    void fetch(std::size_t i, void* destination, pace p = pace::usual);
     /// All fetches have ended.
     [[nodiscard]] bool ready() const noexcept;
     /// A fetch that has ended did not bring its bytes (the peer died, or lent memory that is not there).

@@ -154,7 +154,7 @@ void* incoming::take(std::size_t i)
     return b.data;
 }
 
-void incoming::fetch(std::size_t i, void* destination, bool may_lag)
+void incoming::fetch(std::size_t i, void* destination, pace p)
 {
     {
         block_state& b = block_at(state_, i);
@@ -164,14 +164,14 @@ void incoming::fetch(std::size_t i, void* destination, bool may_lag)
         if (b.size == 0)
             return;
     }
-    if (may_lag && owner_->impl_->submit_copy(state_, i, destination))
+    if (p == pace::may_lag && owner_->impl_->submit_copy(state_, i, destination))
         return;
     {
         block_state& b = state_->blocks[i];  // the state may have moved
         if (b.in_reach()) {
             engine::impl& e = *owner_->impl_;
             bool const takes = b.is_shared() && b.size <= e.config.sizes.take_alone && base::is_rewritten(b.data, b.size);
-            if (!takes && e.may_cooperate(*state_, b, destination)) {
+            if (!takes && p != pace::now && e.may_cooperate(*state_, b, destination)) {
                 if (state* const s = e.copy_together(*state_, i, destination))
                     state_ = s;
                 else

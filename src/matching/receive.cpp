@@ -117,7 +117,7 @@ void core::deliver_lent(request& r, peer from, envelope const& e, engine::incomi
     try {
         if (in_pieces)
             temporary = std::make_unique_for_overwrite<std::byte[]>(size_there);
-        message.fetch(0, in_pieces ? temporary.get() : to.data, true);
+        message.fetch(0, in_pieces ? temporary.get() : to.data, engine::incoming::pace::may_lag);
     } catch (std::exception const& x) {
         base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), size_there, from,
                   x.what());

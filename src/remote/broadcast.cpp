@@ -350,7 +350,8 @@ private:
     }
     class entry_view final : public detail::message_view {
     public:
-        entry_view(runtime& r, result_entry const& e) : runtime_(r), message_(*e.message), source_(*e.message, e.first_block, e.blocks)
+        entry_view(runtime& r, result_entry const& e)
+            : runtime_(r), message_(*e.message), source_(*e.message, e.first_block, e.blocks, patience::may_wait)
         {
             bytes = e.bytes;
             packed = (e.flags & wire::packed) != 0;
@@ -358,7 +359,11 @@ private:
             max_bytes = r.max_message();
         }
         entry_view(entry_view const&) = delete;
-        void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message_); }
+        void wait_for_blocks() override
+        {
+            source_.start();
+            remoting::wait_for_blocks(runtime_, message_);
+        }
 
     private:
         runtime& runtime_;
@@ -411,24 +416,28 @@ private:
     }
     void reach_blocks()
     {
+        // Where all goes is there before the first fetch begins.
+        std::vector<std::pair<std::size_t, void*>> fetches;
         for (std::size_t i = 0; i < message_.blocks(); ++i) {
             void const* data = message_.view(i);
             if (data == nullptr) {
                 auto* const copy = new heap_block(message_.block_size(i));
                 copy->next = std::exchange(held_, copy);
-                message_.fetch(i, copy->data);
+                fetches.emplace_back(i, copy->data);
                 data = copy->data;
                 fetched_ = true;
             }
             blocks_.push_back({data, message_.block_size(i), engine::lending::lend, false});
         }
+        for (auto const& [i, to] : fetches)
+            message_.fetch(i, to);
         wait_for_blocks(runtime_, message_);
     }
     void run_here(std::span<std::byte const> arguments)
     {
         if (fiber* const f = fiber::current())
             f->rename(entry_->name);
-        message_source direct(message_, 0, message_.blocks(), false);
+        message_source direct(message_, 0, message_.blocks(), patience::none, false);
         memory_source copies(blocks_);
         own_.bytes = arguments;
         own_.packed = (footer_.flags & wire::packed) != 0;

@@ -1,18 +1,23 @@
 #pragma once
 // Arrived messages as the decoding templates see them.
 
+#include "engine/small_vector.hpp"
 #include "remote/runtime.hpp"
 
 #include <towline/archive_chunk.hpp>
 
 namespace towline::remoting {
 
-/// Blocks `first` to `first + count` of a message.
+/// Who decodes a message may wait for its blocks, or all of them are in reach.
+enum class patience : std::uint8_t { may_wait, none };
+
+/// Blocks `first` to `first + count` of a message. Of those for which somebody may wait the fetches begin with `start`, when all is decoded:
+/// what goes wrong before that ends the destinations' life.
 class message_source final : public chunk_source {
 public:
     message_source() = default;
-    message_source(engine::incoming& m, std::size_t first, std::size_t count, bool may_take = true) noexcept
-        : message_(&m), first_(first), count_(count), may_take_(may_take)
+    message_source(engine::incoming& m, std::size_t first, std::size_t count, patience p, bool may_take = true) noexcept
+        : message_(&m), first_(first), count_(count), patience_(p), may_take_(may_take)
     {
     }
     [[nodiscard]] std::size_t count() const override { return count_; }
@@ -20,16 +25,34 @@ public:
     [[nodiscard]] void const* view(std::size_t i) override { return message_->view(first_ + i); }
     [[nodiscard]] void* take(std::size_t i) override { return may_take_ ? message_->take(first_ + i) : nullptr; }
     [[nodiscard]] void* take_for_delete(std::size_t i, std::size_t alignment) override;
-    void fetch(std::size_t i, void* destination) override { message_->fetch(first_ + i, destination); }
+    void fetch(std::size_t i, void* destination) override
+    {
+        if (patience_ == patience::none)
+            message_->fetch(first_ + i, destination, engine::incoming::pace::now);
+        else
+            wanted_.push_back({first_ + i, destination});
+    }
+    void start()
+    {
+        for (wanted const& w : wanted_)
+            message_->fetch(w.block, w.destination);
+        wanted_.resize(0);
+    }
 
 private:
     engine::incoming* message_ = nullptr;
     std::size_t first_ = 0;
     std::size_t count_ = 0;
+    patience patience_ = patience::may_wait;
     bool may_take_ = true;
+    struct wanted {
+        std::size_t block;
+        void* destination;
+    };
+    engine::small_vector<wanted, 4> wanted_;
 };
 
-/// Suspends the caller until all fetches of the message have ended. Throws peer_error if the sender died first.
+/// Suspends the caller, who may wait, until all fetches of the message have ended. Throws peer_error if the sender died first.
 void wait_for_blocks(runtime&, engine::incoming&);
 
 /// True if every block can be looked at, or copied, right now.
@@ -50,15 +73,19 @@ struct caught {
 /// A reply with its message.
 class reply_message final : public detail::message_view {
 public:
-    reply_message(runtime& r, engine::incoming& m, std::size_t footer_bytes, bool is_packed) noexcept
-        : runtime_(r), message(m), source_(m, 0, m.blocks())
+    reply_message(runtime& r, engine::incoming& m, std::size_t footer_bytes, bool is_packed, patience p) noexcept
+        : runtime_(r), message(m), source_(m, 0, m.blocks(), p)
     {
         bytes = m.head().first(m.head().size() - footer_bytes);
         packed = is_packed;
         chunks = &source_;
         max_bytes = r.max_message();
     }
-    void wait_for_blocks() override { remoting::wait_for_blocks(runtime_, message); }
+    void wait_for_blocks() override
+    {
+        source_.start();
+        remoting::wait_for_blocks(runtime_, message);
+    }
     [[nodiscard]] void* claim(std::uint64_t where, std::size_t size) override { return runtime_.engine().claim(where, size); }
 
 private:

@@ -26,7 +26,7 @@ public:
         task::run = [](task* t) noexcept {
             auto* const self = static_cast<reply_task*>(t);
             {
-                reply_message view(self->runtime_, self->message_, sizeof(wire::reply_footer), self->packed_);
+                reply_message view(self->runtime_, self->message_, sizeof(wire::reply_footer), self->packed_, patience::may_wait);
                 complete(self->call_, view);
             }
             delete self;
@@ -57,9 +57,15 @@ void runtime::on_reply(engine::incoming& m)
         return calls_.ended();
     }
     bool const packed = (f->flags & wire::packed) != 0;
-    if (m.blocks() == 0 || !active() || ((f->flags & wire::all_given) != 0 && blocks_in_reach(m))) {
-        reply_message view(*this, m, sizeof *f, packed);
+    bool const there = m.blocks() == 0 || blocks_in_reach(m);
+    if (there && (m.blocks() == 0 || !active() || (f->flags & wire::all_given) != 0)) {
+        reply_message view(*this, m, sizeof *f, packed, patience::none);
         complete(*call, view);
+        return calls_.ended();
+    }
+    if (!active()) {
+        call->state->set_error(std::make_exception_ptr(usage_error("the world ended before the data of an answer had come")));
+        call->state->release();
         return calls_.ended();
     }
     m.keep();

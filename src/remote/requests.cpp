@@ -10,8 +10,8 @@
 
 namespace towline::remoting {
 
-incoming_call::incoming_call(runtime& r, engine::incoming& m, wire::request_footer const& f) noexcept
-    : runtime_(r), message_(m), id_{f.slot, f.generation}, source_(m, 0, m.blocks())
+incoming_call::incoming_call(runtime& r, engine::incoming& m, wire::request_footer const& f, patience p) noexcept
+    : runtime_(r), message_(m), id_{f.slot, f.generation}, source_(m, 0, m.blocks(), p)
 {
     bytes = m.head().first(m.head().size() - sizeof f);
     packed = (f.flags & wire::packed) != 0;
@@ -22,6 +22,7 @@ incoming_call::incoming_call(runtime& r, engine::incoming& m, wire::request_foot
 
 void incoming_call::wait_for_blocks()
 {
+    source_.start();
     remoting::wait_for_blocks(runtime_, message_);
 }
 
@@ -113,7 +114,7 @@ private:
     {
         if (fiber* const f = fiber::current())
             f->rename(entry_.name);
-        incoming_call c(runtime_, message_, footer_);
+        incoming_call c(runtime_, message_, footer_, patience::may_wait);
         if (workers::out_of_stacks())
             return runtime_.reply_error(
                 c.source, {footer_.slot, footer_.generation}, wire::status::limit, runtime_.rank(), "",
@@ -143,7 +144,7 @@ void runtime::on_request(engine::incoming& m)
     }
     action_entry const& e = actions()[f->action];
     if (e.small && blocks_in_reach(m)) {
-        incoming_call c(*this, m, *f);
+        incoming_call c(*this, m, *f, patience::none);
         c.run(e);
         return handled(source);
     }

@@ -8,7 +8,7 @@ namespace towline::remoting {
 /// Looks at its message, which stays with the caller until the run ended.
 class incoming_call final : public detail::invocation {
 public:
-    incoming_call(runtime&, engine::incoming&, wire::request_footer const&) noexcept;
+    incoming_call(runtime&, engine::incoming&, wire::request_footer const&, patience) noexcept;
     /// Decodes, calls, answers; with the error if anything throws.
     void run(action_entry const&) noexcept;
 

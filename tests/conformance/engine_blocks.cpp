@@ -65,7 +65,7 @@ struct receiver {
         auto* l = new later{this, o, {}};
         for (std::size_t i = 0; i < m.blocks(); ++i) {
             l->into.emplace_back(m.block_size(i));
-            m.fetch(i, l->into.back().data(), true);
+            m.fetch(i, l->into.back().data(), eng::incoming::pace::may_lag);
         }
         eng::incoming::when_ready(
             std::move(m),

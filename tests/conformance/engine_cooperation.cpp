@@ -30,9 +30,11 @@ void put(memory kind, std::byte* block)
 /// Fetches what comes; the head is the pattern's number.
 struct catcher {
     memory kind = memory::arena;
+    eng::incoming::pace pace = eng::incoming::pace::usual;
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> ended{0};
     std::atomic<std::uint64_t> failed{0};
+    std::atomic<std::uint64_t> lagged{0};  ///< had not ended when fetch returned
     std::atomic<bool> wrong{false};
 
     struct landing {
@@ -52,7 +54,8 @@ struct catcher {
         auto* l = new landing{&self, get(self.kind, size + 128), size, number};
         std::memset(l->into, 0, 128);
         std::memset(l->into + size, 0, 128);
-        m.fetch(0, l->into + 100);
+        m.fetch(0, l->into + 100, self.pace);
+        self.lagged += m.ready() ? 0 : 1;
         eng::incoming::when_ready(
             std::move(m),
             [](void* c, bool ok, eng::incoming&) {
@@ -200,6 +203,33 @@ TEST_P(engine_cooperation, the_sender_helps_while_it_waits)
                               c.total(counter::bytes_cma) == c.total(counter::bytes_copied_once)),
                     "accounting of bytes");
         }
+        c.barrier();
+    });
+}
+
+// A sender that was interrupted in its part would make them wait.
+TEST_P(engine_cooperation, handlers_that_cannot_go_on_without_it_copy_alone)
+{
+    if (GetParam().kind != memory::arena)
+        GTEST_SKIP() << "plain memory is not in reach";
+    run([](rank_context& c) {
+        catcher in{memory::arena, eng::incoming::pace::now};
+        auto const id = c.engine.add_handler(&catcher::on, &in);
+        c.barrier();
+        constexpr std::uint64_t many = 20;
+        if (c.rank == 0) {
+            for (std::uint64_t n = 0; n < many; ++n) {
+                loan l;
+                l.send(c.engine, 1, id, (std::size_t{5} << 20) + n, n);
+                c.until([&] { return l.back.load(); });  // it polls, and would help
+                require(l.ok, "sent");
+            }
+        } else {
+            c.until([&] { return in.ended == many; });
+        }
+        c.barrier();
+        require(!in.wrong && in.failed == 0 && in.lagged == 0, "bytes, at once");
+        require(c.total(counter::bytes_cooperated) == 0 && c.total(counter::copied_once) == many, "alone");
         c.barrier();
     });
 }

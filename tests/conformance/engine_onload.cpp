@@ -48,7 +48,7 @@ struct arriving {
     }
     void fetch(eng::incoming& m)
     {
-        m.fetch(0, into.data(), true);
+        m.fetch(0, into.data(), eng::incoming::pace::may_lag);
         eng::incoming::when_ready(
             std::move(m),
             [](void* context, bool ok, eng::incoming&) {
@@ -195,7 +195,7 @@ TEST_P(engine_onload, many_transfers_both_ways_with_waits_and_computation_betwee
                 auto& self = *static_cast<count*>(context);
                 auto* const o = new one{&self, std::vector<std::byte>(m.block_size(0)), 0};
                 std::memcpy(&o->seed, m.head().data(), sizeof o->seed);
-                m.fetch(0, o->into.data(), true);
+                m.fetch(0, o->into.data(), eng::incoming::pace::may_lag);
                 eng::incoming::when_ready(
                     std::move(m),
                     [](void* arg, bool ok, eng::incoming&) {
@@ -265,7 +265,7 @@ TEST_P(engine_onload, an_engine_ends_with_copies_under_way)
             c.until([&] { return keepers[1].count == 4; });
             for (int i = 0; i < 4; ++i) {
                 auto& m = keepers[1].kept[i];
-                m.fetch(0, into.data() + i * big, true);
+                m.fetch(0, into.data() + i * big, eng::incoming::pace::may_lag);
                 eng::incoming::when_ready(std::move(m), [](void*, bool, eng::incoming&) { ++ends; }, nullptr);
             }
         }

@@ -101,6 +101,10 @@ struct keeper {
     static int hold(int x) { return x + 40; }
 };
 int tiny(int x) { return x + 1; }
+double tiny_sum(std::vector<double> v) { return sum(v); }
+/// Whatever is read before it is in vain.
+struct unreadable {};
+double sum_in_vain(std::vector<double> v, unreadable) { return sum(v); }
 int tiny_waits() { return tl::async<&add>(tl::locality(0), 1, 2).get(); }
 std::atomic<long> posted{0};
 void tell(long n) { posted += n; }
@@ -116,7 +120,14 @@ int slow(int ms)
 } // namespace callee
 
 template <>
+struct towline::serializer<callee::unreadable> {
+    static void save(archive_writer&, callee::unreadable const&) {}
+    static callee::unreadable load(archive_reader&) { throw archive_error("nobody can read this"); }
+};
+template <>
 inline constexpr bool towline::small<&callee::tiny> = true;
+template <>
+inline constexpr bool towline::small<&callee::tiny_sum> = true;
 template <>
 inline constexpr bool towline::small<&callee::tiny_waits> = true;
 
@@ -179,6 +190,15 @@ static void big(tl::locality peer)
         CHECK(tl::async<&length>(peer, std::string(n, 'z'), 'z').get() == n);
     }
     CHECK(tl::async<&sum>(peer, std::vector<double>{}).get() == 0);
+    // A function that may not wait gets what its caller would help to copy, too.
+    std::vector<double> const plain = iota(100'000);
+    for (int i = 0; i < 50; ++i) {
+        CHECK(tl::async<&tiny_sum>(peer, plain).get() == sum(plain));
+        CHECK(tl::async<&tiny_sum>(peer, tl::borrow(plain)).get() == sum(plain));
+    }
+    // What is on its way when decoding fails arrives nowhere.
+    for (int i = 0; i < 20; ++i)
+        THROWS(tl::archive_error, "nobody can read", static_cast<void>(tl::async<&sum_in_vain>(peer, tl::borrow(plain), unreadable{}).get()));
     body b{{0, 0}, "long tail", std::vector<point>(20'000, point{1, 1})};
     CHECK(tl::async<&callee::move>(peer, b, point{1, 1}).get().trail.size() == 20'001);
     CHECK(tl::async<&callee::move>(peer, std::move(b), point{1, 1}).get().trail.size() == 20'001);
