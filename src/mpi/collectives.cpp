@@ -37,7 +37,8 @@ void gather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, voi
 void gatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
              MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    run("MPI_Gatherv", comm, plans::gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
+    if (!at_once::gatherv(get(comm, "comm"), "MPI_Gatherv", sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root))
+        run("MPI_Gatherv", comm, plans::gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
 }
 
 void scatter(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -50,7 +51,8 @@ void scatter(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, vo
 void scatterv(void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
               MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    run("MPI_Scatterv", comm, plans::scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);
+    if (!at_once::scatterv(get(comm, "comm"), "MPI_Scatterv", sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root))
+        run("MPI_Scatterv", comm, plans::scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);
 }
 
 void allgather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -63,7 +65,8 @@ void allgather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, 
 void allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
                 MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Allgatherv", comm, plans::allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
+    if (!at_once::allgatherv(get(comm, "comm"), "MPI_Allgatherv", sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype))
+        run("MPI_Allgatherv", comm, plans::allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
 }
 
 void alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
@@ -76,7 +79,9 @@ void alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, v
 void alltoallv(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
                wide_array rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Alltoallv", comm, plans::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
+    if (!at_once::alltoallv(get(comm, "comm"), "MPI_Alltoallv", sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+                            recvtype))
+        run("MPI_Alltoallv", comm, plans::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
 }
 
 void alltoallw(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes, void* recvbuf,

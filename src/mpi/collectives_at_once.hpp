@@ -4,6 +4,7 @@
 // nothing was begun; the usual way does it, or says what is wrong. Throws what the usual way throws.
 
 #include "mpi/communicator.hpp"
+#include "mpi/wide_array.hpp"
 
 namespace towline::mpi::at_once {
 
@@ -17,6 +18,14 @@ namespace towline::mpi::at_once {
                              void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype);
 [[nodiscard]] bool alltoall(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                             MPI_Count recvcount, MPI_Datatype recvtype);
+[[nodiscard]] bool gatherv(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                           wide_array recvcounts, wide_array displs, MPI_Datatype recvtype, int root);
+[[nodiscard]] bool scatterv(communicator&, char const* call, void const* sendbuf, wide_array sendcounts, wide_array displs,
+                            MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root);
+[[nodiscard]] bool allgatherv(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype);
+[[nodiscard]] bool alltoallv(communicator&, char const* call, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
+                             MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype);
 [[nodiscard]] bool reduce(communicator&, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
                           MPI_Op op, int root);
 [[nodiscard]] bool allreduce(communicator&, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,

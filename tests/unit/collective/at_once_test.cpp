@@ -1,6 +1,7 @@
 // Operations over lanes that ranks do at once or by steps, as each likes: real threads, one for each rank.
 
 #include "collective/at_once.hpp"
+#include "collective/at_once_lists.hpp"
 #include "collective/over_lanes.hpp"
 #include "unit/collective/threads.hpp"
 
@@ -31,6 +32,36 @@ constexpr auto wait = [](auto&& is_met, int) {
         std::this_thread::yield();
 };
 
+/// Blocks of any size in a buffer: word i of the one of rank r is at offsets[r] / 8 + i.
+struct listed {
+    std::vector<std::uint64_t> sizes, offsets;
+    std::uint64_t largest = 0;
+    std::uint64_t* buffer = nullptr;
+
+    /// `words(rank)` are the sizes. Between two blocks lies a word that is nobody's.
+    template <class Words>
+    listed(int ranks, std::uint64_t* at, Words&& words) : buffer(at)
+    {
+        std::uint64_t next = 0;
+        for (int r = 0; r < ranks; ++r) {
+            sizes.push_back(words(r) * 8);
+            offsets.push_back(next);
+            next += sizes.back() + 8;
+            largest = std::max(largest, sizes.back());
+        }
+    }
+    [[nodiscard]] std::uint64_t size(int r) const { return sizes[static_cast<std::size_t>(r)]; }
+    [[nodiscard]] std::uint64_t* at(int r) const { return buffer + offsets[static_cast<std::size_t>(r)] / 8; }
+    [[nodiscard]] col::layout_of_blocks layout() const { return {sizes, offsets}; }
+    [[nodiscard]] std::uint64_t table(int rank) const
+    {
+        std::uint64_t bytes = 0;
+        for (std::uint64_t s : sizes)
+            bytes += s;
+        return col::at_once_lists::table_bytes(static_cast<int>(sizes.size()), bytes - size(rank));
+    }
+};
+
 /// A rank among threads.
 struct member {
     col::lanes& l;
@@ -56,15 +87,63 @@ struct member {
         }
     }
     /// As steps or at once, as this rank likes.
-    template <class Plain>
+    template <class Kind = col::at_once, class Plain>
     state either(std::uint64_t most, std::function<bool()> const& build, Plain&& plain)
     {
         if (by_steps(most))
             return steps(build);
-        col::at_once o(l, crowded, wait);
+        Kind o(l, crowded, wait);
         return plain(o);
     }
     using word = std::uint64_t;
+    using lists = col::at_once_lists;
+
+    /// Of who offers a table; larger ones than a slot has room for are done by steps.
+    [[nodiscard]] std::uint64_t most_of(listed const& given, std::uint64_t largest) const
+    {
+        bool const fits = size <= lists::most_ranks && given.table(rank) <= col::lanes::payload_bytes;
+        return fits ? lists::most_of(given.table(rank), largest) : ~word{0};
+    }
+    // `own` may be where the block is among the others: then the operation is in place.
+    state gatherv(word* own, listed const& all, int root)
+    {
+        bool const is_root = rank == root;
+        return either<lists>(is_root ? all.largest : all.size(rank),
+                             [&] {
+                                 void const* const in = is_root && own == all.at(rank) ? col::in_place : own;
+                                 return col::over_lanes::gatherv(s, in, all.size(rank), is_root ? all.buffer : nullptr, all.layout(), root);
+                             },
+                             [&](auto& o) { return o.gather(own, all.size(rank), all, root); });
+    }
+    state scatterv(listed const& all, word* own, int root)
+    {
+        bool const is_root = rank == root;
+        if (!is_root && all.size(rank) == 0)  // it says so in its slot
+            return steps([&] { return col::over_lanes::scatterv(s, nullptr, all.layout(), own, 0, root); });
+        return either<lists>(is_root ? most_of(all, all.largest) : all.size(rank),
+                             [&] {
+                                 void* const to = is_root && own == all.at(rank) ? const_cast<void*>(col::in_place) : own;
+                                 return col::over_lanes::scatterv(s, all.buffer, all.layout(), to, all.size(rank), root);
+                             },
+                             [&](auto& o) { return o.scatter(all, own, all.size(rank), root); });
+    }
+    state allgatherv(word* own, listed const& all)
+    {
+        if (all.largest == 0)
+            return state::ended;  // there are no steps
+        return either<lists>(all.largest,
+                             [&] {
+                                 void const* const in = own == all.at(rank) ? col::in_place : own;
+                                 return col::over_lanes::allgather(s, in, all.buffer, all.layout());
+                             },
+                             [&](auto& o) { return o.allgather(own, all, all.largest); });
+    }
+    state alltoallv(listed const& out, listed const& in)
+    {
+        return either<lists>(most_of(out, std::max(out.largest, in.largest)),
+                             [&] { return col::over_lanes::alltoallv(s, out.buffer, out.layout(), in.buffer, in.layout()); },
+                             [&](auto& o) { return o.alltoall(out, in); });
+    }
 
     state barrier()
     {
@@ -152,8 +231,63 @@ std::uint64_t folded(int last, std::uint64_t n, std::uint64_t i)
 }
 
 enum class operation : std::uint64_t {
-    barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce, reduce_scatter, scan, count_
+    barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce, reduce_scatter, scan, gatherv, scatterv, allgatherv, alltoallv,
+    count_
 };
+
+/// One turn of an operation by lists. Blocks have up to so many words, some have none; both buffers have room for a word more for each.
+void play_lists(member& m, operation what, std::uint64_t n, std::uint64_t words, int root, bool in_place, std::uint64_t* in,
+                std::uint64_t* out)
+{
+    auto const words_of = [&](int from, int to) {
+        return (n * 5 + static_cast<std::uint64_t>(from) * 3 + static_cast<std::uint64_t>(to) * 2) % (words + 1);
+    };
+    // Word i of what `from` has for `to`, who is nobody in particular where all get the same.
+    auto const given = [&](int from, int to, std::uint64_t i) { return word_of(from, n, i) + static_cast<std::uint64_t>(to) * 1000; };
+    auto const fill = [&](listed const& all, int from) {
+        for (int to = 0; to < m.size; ++to)
+            for (std::uint64_t i = 0; i < all.size(to) / 8; ++i)
+                all.at(to)[i] = given(from, to, i);
+    };
+    auto const expect = [&](std::uint64_t const* got, std::uint64_t bytes, int from, int to) {
+        for (std::uint64_t i = 0; i < bytes / 8; ++i)
+            ASSERT_EQ(got[i], given(from, to, i)) << "turn " << n << ", list operation " << static_cast<int>(what) << ", from " << from;
+        ASSERT_EQ(got[bytes / 8], ~std::uint64_t{0}) << "turn " << n << ": written beyond a block";
+    };
+    int const me = m.rank;
+    std::fill_n(out, (words + 1) * static_cast<std::uint64_t>(m.size), ~std::uint64_t{0});
+    switch (what) {
+    case operation::gatherv:
+    case operation::allgatherv: {
+        listed const all(m.size, out, [&](int r) { return words_of(r, 0); });
+        bool const is_rooted = what == operation::gatherv;
+        std::uint64_t* const own = in_place && !(is_rooted && me != root) ? all.at(me) : in;
+        for (std::uint64_t i = 0; i < all.size(me) / 8; ++i)
+            own[i] = given(me, 0, i);
+        ASSERT_EQ(is_rooted ? m.gatherv(own, all, root) : m.allgatherv(own, all), state::ended);
+        for (int r = 0; r < m.size && !(is_rooted && me != root); ++r)
+            expect(all.at(r), all.size(r), r, 0);
+        return;
+    }
+    case operation::scatterv: {
+        listed const all(m.size, in, [&](int r) { return words_of(0, r); });
+        fill(all, me);
+        std::uint64_t* const own = in_place && me == root ? all.at(me) : out;
+        ASSERT_EQ(m.scatterv(all, own, root), state::ended);
+        for (std::uint64_t i = 0; i < all.size(me) / 8; ++i)
+            ASSERT_EQ(own[i], given(root, me, i)) << "turn " << n;
+        return;
+    }
+    default: {
+        listed const sending(m.size, in, [&](int r) { return words_of(me, r); });
+        listed const receiving(m.size, out, [&](int r) { return words_of(r, me); });
+        fill(sending, me);
+        ASSERT_EQ(m.alltoallv(sending, receiving), state::ended);
+        for (int r = 0; r < m.size; ++r)
+            expect(receiving.at(r), receiving.size(r), r, me);
+    }
+    }
+}
 
 /// One turn of one rank; all draw the same from `same`.
 void play(member& m, std::mt19937_64& same, std::uint64_t n, std::uint64_t most, std::vector<std::uint64_t>& in,
@@ -213,6 +347,10 @@ void play(member& m, std::mt19937_64& same, std::uint64_t n, std::uint64_t most,
     case operation::scan:
         ASSERT_EQ(m.scan(in.data(), to, words), state::ended);
         return expect(to, m.l.are_shown(words * 8) || m.size <= 8 ? words : 0, [&](auto i) { return folded(m.rank, n, i); });
+    case operation::gatherv:
+    case operation::scatterv:
+    case operation::allgatherv:
+    case operation::alltoallv: return play_lists(m, what, n, words, root, in_place, in.data(), out.data());
     case operation::count_: break;
     }
 }
@@ -228,7 +366,7 @@ void play_turns(std::uint64_t turns, std::uint64_t most, col::lanes::limits limi
                 memory, size, crowded,
                 [&](member& m) {
                     std::mt19937_64 same(base_seed());
-                    std::vector<std::uint64_t> in(most * static_cast<std::uint64_t>(size)), out(in.size());
+                    std::vector<std::uint64_t> in((most + 1) * static_cast<std::uint64_t>(size)), out(in.size());
                     for (std::uint64_t n = 0; n < turns && !testing::Test::HasFatalFailure(); ++n)
                         play(m, same, n, most, in, out);
                 },

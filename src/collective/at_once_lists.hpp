@@ -1,0 +1,161 @@
+#pragma once
+// Blocking operations over lanes whose blocks are of any size and shown (over_lanes.hpp), at once.
+
+#include "collective/at_once_steps.hpp"
+#include "collective/lane_tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace towline::collective {
+
+class at_once_lists : at_once_steps {
+public:
+    using at_once_steps::state;
+
+    /// Ranks that scatter and alltoall, which offer tables, can serve.
+    static constexpr int most_ranks = 8;
+    /// Bytes of a table with copies of blocks of so many bytes, at most. It has to fit lanes::payload_bytes.
+    [[nodiscard]] static constexpr std::uint64_t table_bytes(int ranks, std::uint64_t bytes) noexcept
+    {
+        return bytes + static_cast<std::uint64_t>(ranks - 1) * (sizeof(lane_entry) + 7);
+    }
+    /// What at_once_may_begin is asked by who offers such a table, the largest block being so big: that may need the payload.
+    [[nodiscard]] static constexpr std::uint64_t most_of(std::uint64_t table, std::uint64_t largest) noexcept
+    {
+        return std::max(largest, std::min(table, lanes::inline_bytes + 1));
+    }
+
+    /// Begins; then one of the operations, once.
+    template <class Wait>
+    at_once_lists(lanes& l, bool crowded, Wait const& wait) noexcept : at_once_steps(l, crowded, wait)
+    {
+    }
+
+    // As in over_lanes.hpp, but for `in_place`: there `own` is where the block is. `Blocks` tells of those of all ranks: size(rank), in
+    // bytes, and at(rank).
+
+    /// All ranks give the same sizes, not all of them 0.
+    template <class Blocks>
+    [[nodiscard]] state allgather(void const* own, Blocks const& blocks, std::uint64_t largest)
+    {
+        return run([&, this] {
+            show(own, blocks.size(lanes_.rank()), largest);
+            copy(blocks.at(lanes_.rank()), own, blocks.size(lanes_.rank()));
+            for (int i = 1; i < lanes_.size(); ++i) {
+                int const r = (lanes_.rank() + i) % lanes_.size();
+                meet(r, 1);
+                bring(r, blocks.at(r), 0, blocks.size(r), blocks.size(r));
+            }
+            has_read(largest);
+            stays();
+        });
+    }
+
+    /// The blocks are looked at by the root only; `bytes` are this rank's.
+    template <class Blocks>
+    [[nodiscard]] state gather(void const* own, std::uint64_t bytes, Blocks const& blocks, int root)
+    {
+        return run([&, this] {
+            one_way_ = true;
+            if (lanes_.rank() != root) {
+                show(own, bytes, bytes, root);
+                if (is_lent_)
+                    stay(root);
+                return;
+            }
+            // Who has more than is shown would push it, and finds out.
+            offers_.offer_table({}, 0, nullptr, 1, all_ranks);
+            copy(blocks.at(root), own, bytes);
+            take(blocks, [this](int r, void* to, std::uint64_t size) { bring(r, to, 0, size, size); });
+        });
+    }
+    template <class Blocks>
+    [[nodiscard]] state scatter(Blocks const& blocks, void* own, std::uint64_t bytes, int root)
+    {
+        return run([&, this] {
+            one_way_ = true;
+            if (lanes_.rank() != root) {
+                meet(root, 1);
+                return offers_.bring_block(root, 0, own, bytes);
+            }
+            offer(blocks);
+            copy(own, blocks.at(root), bytes);
+            leave();
+        });
+    }
+
+    /// Not in place.
+    template <class Sending, class Receiving>
+    [[nodiscard]] state alltoall(Sending const& sending, Receiving const& receiving)
+    {
+        return run([&, this] {
+            offer(sending);
+            copy(receiving.at(lanes_.rank()), sending.at(lanes_.rank()), receiving.size(lanes_.rank()));
+            take(receiving, [this](int r, void* to, std::uint64_t size) { offers_.bring_block(r, 0, to, size); });
+            leave();
+        });
+    }
+
+private:
+    /// bring(rank, to, size) for each block of others, beginning with another than they do.
+    template <class Blocks, class Bring>
+    void take(Blocks const& blocks, Bring&& bring)
+    {
+        for (int i = 1; i < lanes_.size(); ++i) {
+            int const r = (lanes_.rank() + i) % lanes_.size();
+            std::uint64_t const size = blocks.size(r);
+            if (size == 0)
+                continue;
+            meet(r, 1);
+            bring(r, blocks.at(r), size);
+        }
+    }
+
+    /// A table of those for others, as block_table writes it.
+    template <class Blocks>
+    void offer(Blocks const& blocks)
+    {
+        std::uint64_t bytes = 0;
+        for (int r = 0; r < lanes_.size(); ++r) {
+            if (r == lanes_.rank() || blocks.size(r) == 0)
+                continue;
+            bytes += blocks.size(r);
+            table_[entries_] = {{r, lane_entry::copied, 0, blocks.size(r)}, entries_, blocks.at(r), nullptr};
+            ++entries_;
+        }
+        std::span<lane_block> const table = std::span(table_).first(entries_);
+        bool const posts = lanes_.are_posted(bytes, one_way_);
+        std::uint64_t end = table.size() * sizeof(lane_entry);
+        for (lane_block& b : table) {
+            std::uint64_t const place = posts ? 0 : lanes_.memory().find(b.from, b.entry.bytes);
+            if (place != 0) {
+                b.entry.how = lane_entry::read;
+                b.entry.where = place;
+                is_lent_ = true;
+            } else {
+                b.entry.where = end;
+                end += (b.entry.bytes + 7) & ~std::uint64_t{7};
+            }
+        }
+        offers_.offer_table(table, end, nullptr, 1, all_ranks);
+    }
+    /// Needs nothing of others any more, and stays until they need nothing of the table's.
+    void leave()
+    {
+        if (!is_lent_)
+            return;
+        lanes_.publish(number_, 2, all_ranks);
+        for (lane_block const& b : std::span(table_).first(entries_))
+            if (b.entry.how == lane_entry::read)
+                stay(b.entry.rank);
+    }
+
+    std::array<lane_block, most_ranks> table_;
+    std::uint32_t entries_ = 0;
+};
+
+} // namespace towline::collective
