@@ -3,6 +3,7 @@
 
 #include "collective/at_once_steps.hpp"
 #include "collective/lane_tables.hpp"
+#include "collective/operations.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,12 +17,12 @@ class at_once_lists : at_once_steps {
 public:
     using at_once_steps::state;
 
-    /// Ranks that scatter and alltoall, which offer tables, can serve.
-    static constexpr int most_ranks = 8;
-    /// Bytes of a table with copies of blocks of so many bytes, at most. It has to fit lanes::payload_bytes.
-    [[nodiscard]] static constexpr std::uint64_t table_bytes(int ranks, std::uint64_t bytes) noexcept
+    /// Blocks for others that scatter, alltoall and exchange, which offer tables, can have.
+    static constexpr std::size_t most_given = 8;
+    /// Bytes of a table with copies of so many blocks of so many bytes together, at most. It has to fit lanes::payload_bytes.
+    [[nodiscard]] static constexpr std::uint64_t table_bytes(std::size_t given, std::uint64_t bytes) noexcept
     {
-        return bytes + static_cast<std::uint64_t>(ranks - 1) * (sizeof(lane_entry) + 7);
+        return bytes + given * (sizeof(lane_entry) + 7);
     }
     /// What at_once_may_begin is asked by who offers such a table, the largest block being so big: that may need the payload.
     [[nodiscard]] static constexpr std::uint64_t most_of(std::uint64_t table, std::uint64_t largest) noexcept
@@ -100,6 +101,32 @@ public:
         });
     }
 
+    /// Among neighbours, none of which is this rank; `Blocks` tells of those in the order of its lists.
+    template <class Sending, class Receiving>
+    [[nodiscard]] state exchange(neighbourhood const& n, Sending const& sending, Receiving const& receiving)
+    {
+        return run([&, this] {
+            for (std::size_t i = 0; i < n.destinations.size(); ++i)
+                if (int const at = static_cast<int>(i), to = n.destinations[i]; to >= 0)
+                    give(to, sending.at(at), sending.size(at));
+            offer();
+            auto const source = [&](std::size_t i) { return n.receive_order.empty() ? static_cast<int>(i) : n.receive_order[i]; };
+            auto const rank_at = [&](std::size_t i) { return n.sources[static_cast<std::size_t>(source(i))]; };
+            for (std::size_t i = 0; i < n.sources.size(); ++i) {
+                int const from = rank_at(i);
+                std::uint64_t const size = receiving.size(source(i));
+                if (from < 0 || size == 0)
+                    continue;
+                std::uint64_t nth = 0;
+                for (std::size_t before = 0; before < i; ++before)
+                    nth += rank_at(before) == from;
+                meet(from, 1);
+                offers_.bring_block(from, nth, receiving.at(source(i)), size);
+            }
+            leave();
+        });
+    }
+
 private:
     /// bring(rank, to, size) for each block of others, beginning with another than they do.
     template <class Blocks, class Bring>
@@ -115,23 +142,35 @@ private:
         }
     }
 
-    /// A table of those for others, as block_table writes it.
+    /// Of all ranks, those for others that have any bytes.
     template <class Blocks>
     void offer(Blocks const& blocks)
     {
-        std::uint64_t bytes = 0;
-        for (int r = 0; r < lanes_.size(); ++r) {
-            if (r == lanes_.rank() || blocks.size(r) == 0)
-                continue;
-            bytes += blocks.size(r);
-            table_[entries_] = {{r, lane_entry::copied, 0, blocks.size(r)}, entries_, blocks.at(r), nullptr};
-            ++entries_;
-        }
-        std::span<lane_block> const table = std::span(table_).first(entries_);
-        bool const posts = lanes_.are_posted(bytes, one_way_);
+        for (int r = 0; r < lanes_.size(); ++r)
+            if (r != lanes_.rank() && blocks.size(r) != 0)
+                give(r, blocks.at(r), blocks.size(r));
+        offer();
+    }
+    /// Adds a block to the table, behind those for the same rank.
+    void give(int rank, void const* from, std::uint64_t bytes) noexcept
+    {
+        lane_block* const end = table_.data() + given_;
+        lane_block* at = end;
+        while (at != table_.data() && at[-1].entry.rank > rank)
+            --at;
+        std::move_backward(at, end, end + 1);
+        *at = {{rank, lane_entry::copied, 0, bytes}, 0, from, nullptr};
+        ++given_;
+        bytes_ += bytes;
+    }
+    /// Offers the table, as block_table does.
+    void offer()
+    {
+        std::span<lane_block> const table = std::span(table_).first(given_);
+        bool const posts = lanes_.are_posted(bytes_, one_way_);
         std::uint64_t end = table.size() * sizeof(lane_entry);
         for (lane_block& b : table) {
-            std::uint64_t const place = posts ? 0 : lanes_.memory().find(b.from, b.entry.bytes);
+            std::uint64_t const place = posts || b.entry.bytes == 0 ? 0 : lanes_.memory().find(b.from, b.entry.bytes);
             if (place != 0) {
                 b.entry.how = lane_entry::read;
                 b.entry.where = place;
@@ -149,13 +188,14 @@ private:
         if (!is_lent_)
             return;
         lanes_.publish(number_, 2, all_ranks);
-        for (lane_block const& b : std::span(table_).first(entries_))
+        for (lane_block const& b : std::span(table_).first(given_))
             if (b.entry.how == lane_entry::read)
                 stay(b.entry.rank);
     }
 
-    std::array<lane_block, most_ranks> table_;
-    std::uint32_t entries_ = 0;
+    std::array<lane_block, most_given> table_;
+    std::size_t given_ = 0;
+    std::uint64_t bytes_ = 0;  ///< of them
 };
 
 } // namespace towline::collective

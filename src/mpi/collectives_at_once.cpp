@@ -188,8 +188,9 @@ public:
     [[nodiscard]] static bool may_offer(communicator& c, extent const& e, std::uint64_t largest) noexcept
     {
         using lists = collective::at_once_lists;
-        std::uint64_t const table = lists::table_bytes(c.size(), e.others);
-        return c.size() <= lists::most_ranks && table <= collective::lanes::payload_bytes && may_begin(c, lists::most_of(table, largest));
+        auto const given = static_cast<std::size_t>(c.size() - 1);
+        std::uint64_t const table = lists::table_bytes(given, e.others);
+        return given <= lists::most_given && table <= collective::lanes::payload_bytes && may_begin(c, lists::most_of(table, largest));
     }
     /// The own block lies at `own`, or in its place, and is as big as it should be.
     [[nodiscard]] bool fits_own(communicator const& c, own_block const& own) const noexcept
@@ -282,6 +283,32 @@ bool alltoallv(communicator& c, char const* call, void const* sendbuf, wide_arra
         !blocks::may_offer(c, sent, std::max(sent.largest, received.largest)))
         return false;
     run<collective::at_once_lists>(c, call, [&](auto& o) { return o.alltoall(out, in); });
+    return true;
+}
+
+bool neighbor_alltoall(communicator& c, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                       MPI_Count recvcount, MPI_Datatype recvtype)
+{
+    using lists = collective::at_once_lists;
+    std::uint64_t const bytes = bytes_of(sendcount, sendtype);
+    if (bytes == 0 || bytes != bytes_of(recvcount, recvtype) || !is_memory(sendbuf) || !is_memory(recvbuf) || c.topology() == nullptr)
+        return false;
+    auto const n = c.topology()->neighbours();
+    std::size_t const given = n.destinations.size();
+    std::uint64_t const table = lists::table_bytes(given, given * bytes);
+    auto const is_other = [&](int rank) { return rank != c.rank(); };
+    if (given > lists::most_given || n.sources.size() > lists::most_given || table > collective::lanes::payload_bytes ||
+        !std::ranges::all_of(n.destinations, is_other) || !std::ranges::all_of(n.sources, is_other) ||
+        !may_begin(c, lists::most_of(table, bytes)))
+        return false;
+    struct equal_blocks {
+        std::byte* buffer;
+        std::uint64_t each;
+        [[nodiscard]] std::uint64_t size(int) const noexcept { return each; }
+        [[nodiscard]] std::byte* at(int i) const noexcept { return buffer + each * static_cast<std::uint64_t>(i); }
+    };
+    equal_blocks const out{static_cast<std::byte*>(const_cast<void*>(sendbuf)), bytes}, in{static_cast<std::byte*>(recvbuf), bytes};
+    run<lists>(c, call, [&](auto& o) { return o.exchange(n, out, in); });
     return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include "mpi/calls.hpp"
 #include "mpi/collective_calls.hpp"
+#include "mpi/collectives_at_once.hpp"
 #include "mpi/neighbourhoods.hpp"
 
 namespace towline::mpi::calls {
@@ -21,7 +22,8 @@ void neighbor_allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype 
 void neighbor_alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                        MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Neighbor_alltoall", comm, plans::neighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    if (!at_once::neighbor_alltoall(get(comm, "comm"), "MPI_Neighbor_alltoall", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
+        run("MPI_Neighbor_alltoall", comm, plans::neighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
 void neighbor_alltoallv(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf,

@@ -58,7 +58,7 @@ struct listed {
         std::uint64_t bytes = 0;
         for (std::uint64_t s : sizes)
             bytes += s;
-        return col::at_once_lists::table_bytes(static_cast<int>(sizes.size()), bytes - size(rank));
+        return col::at_once_lists::table_bytes(sizes.size() - 1, bytes - size(rank));
     }
 };
 
@@ -101,7 +101,7 @@ struct member {
     /// Of who offers a table; larger ones than a slot has room for are done by steps.
     [[nodiscard]] std::uint64_t most_of(listed const& given, std::uint64_t largest) const
     {
-        bool const fits = size <= lists::most_ranks && given.table(rank) <= col::lanes::payload_bytes;
+        bool const fits = size <= static_cast<int>(lists::most_given) && given.table(rank) <= col::lanes::payload_bytes;
         return fits ? lists::most_of(given.table(rank), largest) : ~word{0};
     }
     // `own` may be where the block is among the others: then the operation is in place.
@@ -137,6 +137,18 @@ struct member {
                                  return col::over_lanes::allgather(s, in, all.buffer, all.layout());
                              },
                              [&](auto& o) { return o.allgather(own, all, all.largest); });
+    }
+    state exchange(col::neighbourhood const& n, listed const& out, listed const& in)
+    {
+        std::uint64_t bytes = 0;
+        for (std::uint64_t b : out.sizes)
+            bytes += b;
+        std::uint64_t const table = lists::table_bytes(n.destinations.size(), bytes);
+        bool const is_own = std::ranges::find(n.destinations, rank) != n.destinations.end();
+        bool const fits = !is_own && n.destinations.size() <= lists::most_given && table <= col::lanes::payload_bytes;
+        return either<lists>(fits ? lists::most_of(table, std::max(out.largest, in.largest)) : ~word{0},
+                             [&] { return col::over_lanes::exchange(s, n, out.buffer, out.layout(), in.buffer, in.layout()); },
+                             [&](auto& o) { return o.exchange(n, out, in); });
     }
     state alltoallv(listed const& out, listed const& in)
     {
@@ -232,7 +244,7 @@ std::uint64_t folded(int last, std::uint64_t n, std::uint64_t i)
 
 enum class operation : std::uint64_t {
     barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce, reduce_scatter, scan, gatherv, scatterv, allgatherv, alltoallv,
-    count_
+    exchange, count_
 };
 
 /// One turn of an operation by lists. Blocks have up to so many words, some have none; both buffers have room for a word more for each.
@@ -286,6 +298,44 @@ void play_lists(member& m, operation what, std::uint64_t n, std::uint64_t words,
         for (int r = 0; r < m.size; ++r)
             expect(receiving.at(r), receiving.size(r), r, me);
     }
+    }
+}
+
+/// One turn among neighbours that are so many ranks behind, some of them more than once; nobody in between.
+void play_neighbours(member& m, std::uint64_t n, std::uint64_t words, std::uint64_t* in, std::uint64_t* out)
+{
+    static constexpr std::array distances{1, -1, 0, 1, 2};
+    std::size_t const count = std::min(2 + n % 4, static_cast<std::uint64_t>(m.size));  // the buffers have as many blocks as there are ranks
+    std::vector<int> sources, destinations, order;
+    for (std::size_t i = 0; i < count; ++i) {
+        bool const nobody = distances[i] == 0;
+        destinations.push_back(nobody ? -1 : (m.rank + distances[i] + m.size) % m.size);
+        sources.push_back(nobody ? -1 : (m.rank - distances[i] + m.size) % m.size);
+        order.push_back(static_cast<int>(i));
+    }
+    bool const turned = m.size == 2 && n % 3 == 0;  // a ring of two: what goes out to the one side comes in from the other
+    if (turned)
+        std::swap(order[0], order[1]);
+    // The block that leaves by the first neighbour comes in by the one that is first in that order.
+    auto const words_of = [&](int from, std::size_t i) { return (n * 5 + static_cast<std::uint64_t>(from) * 3 + i * 2) % (words + 1); };
+    auto const sent_as = [&](std::size_t i) { return static_cast<std::size_t>(std::ranges::find(order, static_cast<int>(i)) - order.begin()); };
+    listed const sending(static_cast<int>(count), in, [&](int i) { return words_of(m.rank, static_cast<std::size_t>(i)); });
+    listed const receiving(static_cast<int>(count), out, [&](int i) {
+        int const from = sources[static_cast<std::size_t>(i)];
+        return from < 0 ? 0 : words_of(from, sent_as(static_cast<std::size_t>(i)));
+    });
+    auto const given = [&](int from, std::size_t by, std::uint64_t i) { return word_of(from, n, i) + by * 1000; };
+    for (std::size_t by = 0; by < count; ++by)
+        for (std::uint64_t i = 0; i < sending.size(static_cast<int>(by)) / 8; ++i)
+            sending.at(static_cast<int>(by))[i] = given(m.rank, by, i);
+    std::fill_n(out, (words + 1) * count, ~std::uint64_t{0});
+    ASSERT_EQ(m.exchange({sources, destinations, turned ? std::span<int const>(order) : std::span<int const>()}, sending, receiving),
+              state::ended);
+    for (std::size_t by = 0; by < count; ++by) {
+        int const at = static_cast<int>(by);
+        for (std::uint64_t i = 0; i < receiving.size(at) / 8; ++i)
+            ASSERT_EQ(receiving.at(at)[i], given(sources[by], sent_as(by), i)) << "turn " << n << ", neighbour " << by << " of " << count;
+        ASSERT_EQ(receiving.at(at)[receiving.size(at) / 8], ~std::uint64_t{0}) << "turn " << n << ": written beyond a block";
     }
 }
 
@@ -351,6 +401,7 @@ void play(member& m, std::mt19937_64& same, std::uint64_t n, std::uint64_t most,
     case operation::scatterv:
     case operation::allgatherv:
     case operation::alltoallv: return play_lists(m, what, n, words, root, in_place, in.data(), out.data());
+    case operation::exchange: return play_neighbours(m, n, words, in.data(), out.data());
     case operation::count_: break;
     }
 }
