@@ -146,9 +146,9 @@ private:
     template <class Blocks>
     void offer(Blocks const& blocks)
     {
-        for (int r = 0; r < lanes_.size(); ++r)
-            if (r != lanes_.rank() && blocks.size(r) != 0)
-                give(r, blocks.at(r), blocks.size(r));
+        for (int r = 0, n = lanes_.size(); r < n; ++r)
+            if (std::uint64_t const size = blocks.size(r); r != lanes_.rank() && size != 0)
+                give(r, blocks.at(r), size);
         offer();
     }
     /// Adds a block to the table, behind those for the same rank.

@@ -40,18 +40,34 @@ void lane_offers::prepare_payload(std::uint64_t bytes) noexcept
         base::prefetch_to_write(lanes_.my_payload(number_ + 1) + at);
 }
 
+namespace {
+
+/// Field by field: a load of more than one field would wait for the stores by which they were just written.
+void write(std::byte* to, lane_entry const& e) noexcept
+{
+    std::uint64_t const first = static_cast<std::uint32_t>(e.rank) | std::uint64_t{e.how} << 32;
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + 8, &e.where, sizeof e.where);
+    std::memcpy(to + 16, &e.bytes, sizeof e.bytes);
+}
+static_assert(offsetof(lane_entry, how) == 4 && offsetof(lane_entry, where) == 8 && offsetof(lane_entry, bytes) == 16);
+
+} // namespace
+
 void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* shared, int stage, int whom)
 {
     lanes::slot& mine = lanes_.mine(number_);
     bool const fits = end <= lanes::inline_bytes;
     std::byte* const at = shared != nullptr ? shared : fits ? mine.line() : lanes_.my_payload(number_);
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
-        lane_entry const& e = blocks[i].entry;
+    std::byte* to = at;
+    for (lane_block const& b : blocks) {
+        lane_entry const& e = b.entry;
         if (e.how != lane_entry::copied && e.where == 0)
             throw state::failed_lost;
-        std::memcpy(at + i * sizeof e, &e, sizeof e);
-        if (e.how == lane_entry::copied && blocks[i].from != nullptr) {
-            move_bytes(at + e.where, blocks[i].from, e.bytes);
+        write(to, e);
+        to += sizeof e;
+        if (e.how == lane_entry::copied && b.from != nullptr) {
+            move_bytes(at + e.where, b.from, e.bytes);
             lanes_.count_posted(e.bytes);
         }
     }

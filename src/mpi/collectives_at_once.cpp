@@ -176,12 +176,15 @@ public:
         if (element_ == 0 || !is_memory(at_) || counts_.is_null() || displs_.is_null())
             return {};
         extent e{.is_good = true};
-        for (int r = 0; r < c.size(); ++r) {
-            if (static_cast<std::uint64_t>(counts_[static_cast<std::size_t>(r)]) > most || size(r) > most)
+        for (int r = 0, n = c.size(); r < n; ++r) {
+            auto const count = static_cast<std::uint64_t>(counts_[static_cast<std::size_t>(r)]);
+            std::uint64_t const bytes = count * static_cast<std::uint64_t>(element_);
+            if (count > most || bytes > most)
                 return {};
-            e.largest = std::max(e.largest, size(r));
-            e.others += r == c.rank() ? 0 : size(r);
+            e.largest = std::max(e.largest, bytes);
+            e.others += bytes;
         }
+        e.others -= size(c.rank());
         return e;
     }
     /// An operation may begin in which this rank offers them in a table, and no block of others is larger than `largest`.
