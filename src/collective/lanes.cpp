@@ -9,7 +9,8 @@ namespace towline::collective {
 lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l)
     : memory_(memory), rank_(rank), peers_(std::move(peers)),
       limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes),
-              std::bit_floor(std::clamp(l.payloads, std::uint64_t{1}, slots))}
+              std::bit_floor(std::max(l.slots, std::uint64_t{1})),
+              std::bit_floor(std::clamp(l.payloads, std::uint64_t{1}, std::max(l.slots, std::uint64_t{1})))}
 {
     void* const block = memory_.allocate(lane_bytes());
     if (block == nullptr)
@@ -18,9 +19,9 @@ lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, l
     own_ = static_cast<lane*>(block);
     new (&own_->finished) std::atomic<std::uint64_t>(0);
     new (&own_->users) std::atomic<std::uint32_t>(static_cast<std::uint32_t>(peers_.size()));
-    for (slot& s : own_->at) {
-        new (&s.stage) std::atomic<std::uint64_t>(0);
-        s.set(offer::nothing, 0);
+    for (std::uint64_t n = 0; n < limits_.slots; ++n) {
+        new (&mine(n).stage) std::atomic<std::uint64_t>(0);
+        mine(n).set(offer::nothing, 0);
     }
 }
 

@@ -29,7 +29,6 @@ namespace towline::collective {
 
 class lanes {
 public:
-    static constexpr std::uint64_t slots = 32;
     static constexpr std::uint64_t inline_bytes = 48;
     static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
@@ -68,15 +67,16 @@ public:
     struct lane {
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
         std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
-        slot at[slots];
-        // payloads follow: limits::payloads of payload_bytes
+        // limits::slots slots follow, then limits::payloads of payload_bytes
     };
+    static_assert(sizeof(lane) == 64);
 
     /// How many bytes are offered in which way; the same on all ranks.
     struct limits {
         std::uint64_t posted = payload_bytes;  ///< up to so many by copy, twice as many where they go one way: nobody waits for readers
         std::uint64_t shown = payload_bytes;   ///< up to so many where they are, if others reach them there, else by copy; more are lent
-        std::uint64_t payloads = slots;        ///< copies of so many operations may wait for their readers; a power of two
+        std::uint64_t slots = 32;              ///< a rank may be so many operations ahead of others; a power of two
+        std::uint64_t payloads = 32;           ///< the same, where its copies lie in payloads; a power of two, at most `slots`
     };
 
     /// This rank's lane. The peers are those of the ranks in their order.
@@ -119,8 +119,8 @@ public:
         wake(everybody);  // who runs ahead may wait for that
     }
 
-    [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return own_->at[number % slots]; }
-    [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return all_[static_cast<std::size_t>(rank)]->at[number % slots]; }
+    [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return slot_at(own_, number); }
+    [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return slot_at(all_[static_cast<std::size_t>(rank)], number); }
 
     [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return payload_at(own_, number); }
     [[nodiscard]] std::byte* payload_of(int rank, std::uint64_t number) noexcept
@@ -131,7 +131,7 @@ public:
     /// Nobody reads any more what the own slot for this operation held before; with `payload`, what that held, too.
     [[nodiscard]] bool may_write(std::uint64_t number, bool payload) noexcept
     {
-        std::uint64_t const ahead = payload ? limits_.payloads : slots;
+        std::uint64_t const ahead = payload ? limits_.payloads : limits_.slots;
         return number <= all_finished_ + ahead || number <= look_for_finished() + ahead;
     }
     /// All ranks have begun this operation.
@@ -178,10 +178,17 @@ private:
             s.notify();
     }
     [[nodiscard]] std::uint64_t look_for_finished() noexcept;
-    [[nodiscard]] std::size_t lane_bytes() const noexcept { return sizeof(lane) + limits_.payloads * payload_bytes; }
+    [[nodiscard]] std::size_t lane_bytes() const noexcept
+    {
+        return sizeof(lane) + limits_.slots * sizeof(slot) + limits_.payloads * payload_bytes;
+    }
+    [[nodiscard]] slot& slot_at(lane* l, std::uint64_t number) const noexcept
+    {
+        return reinterpret_cast<slot*>(l + 1)[number & (limits_.slots - 1)];
+    }
     [[nodiscard]] std::byte* payload_at(lane* l, std::uint64_t number) const noexcept
     {
-        return reinterpret_cast<std::byte*>(l + 1) + (number & (limits_.payloads - 1)) * payload_bytes;
+        return reinterpret_cast<std::byte*>(l + 1) + limits_.slots * sizeof(slot) + (number & (limits_.payloads - 1)) * payload_bytes;
     }
     void let_go(lane*) noexcept;
     void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }

@@ -23,7 +23,7 @@ constexpr unsigned usual = 3;  ///< many programs make a communicator for one ba
 {
     auto const& job = job::membership::instance();
     if (static_cast<std::uint32_t>(job.size()) > job.header().cores)
-        return {};
+        return {.slots = 256, .payloads = 64};
     return {.posted = 1024, .shown = 8192, .payloads = 8};
 }
 

@@ -291,7 +291,7 @@ struct two {
 TEST_F(lists, who_copies_runs_ahead_as_far_as_there_is_room)
 {
     for (std::uint64_t const n : {std::uint64_t{24}, std::uint64_t{25}}) {  // beside the entry in the line, or behind it
-        std::uint64_t const most = n == 24 ? col::lanes::slots : two::limits.payloads;
+        std::uint64_t const most = n == 24 ? two::limits.slots : two::limits.payloads;
         two t;
         std::vector<std::uint64_t> const none{0, 0}, given{0, n}, taken{n, 0};
         std::vector<bytes> out;
@@ -332,7 +332,7 @@ TEST_F(lists, what_was_lent_long_ago_is_not_written)
     };
     scatter(counts, first.data(), data.size(), state::ended);
     EXPECT_EQ(first.content(), data);
-    for (std::uint64_t n = 1; n < col::lanes::slots; ++n)
+    for (std::uint64_t n = 1; n < two::limits.slots; ++n)
         scatter(none, nullptr, 0, state::ended);
     first = guarded(data.size());
     scatter(counts, nullptr, 0, state::failed_mismatch);
