@@ -86,7 +86,7 @@ public:
             offer(blocks);
             copy(own, blocks.at(root), bytes);
             leave();
-        });
+        }, [this] { remain(); });
     }
 
     /// Not in place.
@@ -98,7 +98,7 @@ public:
             copy(receiving.at(lanes_.rank()), sending.at(lanes_.rank()), receiving.size(lanes_.rank()));
             take(receiving, [this](int r, void* to, std::uint64_t size) { offers_.bring_block(r, 0, to, size); });
             leave();
-        });
+        }, [this] { remain(); });
     }
 
     /// Among neighbours, none of which is this rank; `Blocks` tells of those in the order of its lists.
@@ -124,7 +124,7 @@ public:
                 offers_.bring_block(from, nth, receiving.at(source(i)), size);
             }
             leave();
-        });
+        }, [this] { remain(); });
     }
 
 private:
@@ -182,15 +182,31 @@ private:
         }
         offers_.offer_table(table, end, nullptr, 1, all_ranks);
     }
+    template <class Each>
+    void for_each_lent(Each&& each)
+    {
+        for (lane_block const& b : std::span(table_).first(given_))
+            if (b.entry.how == lane_entry::read)
+                each(b.entry.rank);
+    }
     /// Needs nothing of others any more, and stays until they need nothing of the table's.
     void leave()
     {
         if (!is_lent_)
             return;
         lanes_.publish(number_, 2, all_ranks);
-        for (lane_block const& b : std::span(table_).first(given_))
-            if (b.entry.how == lane_entry::read)
-                stay(b.entry.rank);
+        for_each_lent([this](int rank) { stay(rank); });
+    }
+    /// Others may not have read their blocks yet, which the program would write again.
+    void remain()
+    {
+        for_each_lent([this](int rank) {
+            try {
+                outlast(rank);
+            } catch (state) {
+                // It died.
+            }
+        });
     }
 
     std::array<lane_block, most_given> table_;

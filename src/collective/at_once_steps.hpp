@@ -42,8 +42,9 @@ protected:
     /// Looks for a stage between two looks for the dead.
     static constexpr std::uint32_t looks_at_dead = 256;
 
-    template <class Part>
-    [[nodiscard]] state run(Part&& part)
+    /// `remain` is what a rank that failed still waits for, when it has told that it did.
+    template <class Part, class Remain>
+    [[nodiscard]] state run(Part&& part, Remain&& remain)
     {
         state ending = state::ended;
         try {
@@ -51,9 +52,15 @@ protected:
         } catch (state why) {
             ending = why;
             lanes_.fail(number_, static_cast<std::uint64_t>(why));
+            remain();
         }
         lanes_.finish(number_);
         return ending;
+    }
+    template <class Part>
+    [[nodiscard]] state run(Part&& part)
+    {
+        return run(part, [] {});
     }
 
     [[nodiscard]] static std::byte* block(void* all, int rank, std::uint64_t bytes) noexcept
@@ -111,11 +118,16 @@ protected:
                 return;
         wait_for(rank, stage);
     }
-    /// Until `rank` uses nothing of this rank's any more; fails if it failed.
-    void stay(int rank)
+    /// Until `rank` uses nothing of this rank's any more.
+    void outlast(int rank)
     {
         if (!lanes_.has_left(rank, number_))
             wait_until([=, this] { return lanes_.has_left(rank, number_); }, rank);
+    }
+    /// The same; fails if it failed.
+    void stay(int rank)
+    {
+        outlast(rank);
         if (!lanes_.has_reached(rank, number_, 1))
             return;  // it finished without a word
         if (auto const there = lanes_.of(rank, number_).offers(); there.what == lanes::offer::failed)

@@ -27,7 +27,7 @@ constexpr auto step_of = [](std::uint64_t words) {
         add_words(in, out, words, nullptr);
     };
 };
-constexpr auto wait = [](auto&& is_met, int) {
+constexpr auto until = [](auto&& is_met, int) {
     while (!is_met())
         std::this_thread::yield();
 };
@@ -92,7 +92,7 @@ struct member {
     {
         if (by_steps(most))
             return steps(build);
-        Kind o(l, crowded, wait);
+        Kind o(l, crowded, until);
         return plain(o);
     }
     using word = std::uint64_t;
@@ -481,6 +481,32 @@ TEST(at_once, different_sizes_end_as_a_mismatch_and_the_next_operation_is_well)
             }
         });
     }
+}
+
+// Rank 0 fails because of rank 1, and writes its buffer again as soon as it may: rank 2 has read its block, or fails, too.
+TEST(at_once, who_fails_stays_while_its_blocks_are_read)
+{
+    threads_memory memory;
+    constexpr std::uint64_t words = 1024;
+    among(
+        memory, 3, false,
+        [&](member& m) {
+            std::vector<std::uint64_t> in(3 * words + 3), out(in.size());
+            auto const sent = [&](int to) { return m.rank == 0 && to == 2 ? words : m.rank == 1 && to == 0 ? 1 : 0; };
+            auto const expected = [&](int from) { return m.rank == 2 && from == 0 ? words : m.rank == 0 && from == 1 ? 2 : 0; };
+            listed const sending(3, in.data(), sent), receiving(3, out.data(), expected);
+            for (std::uint64_t n = 0; n < 3000; ++n) {
+                std::ranges::fill(in, n);
+                col::at_once_lists o(m.l, false, until);
+                state const how = o.alltoall(sending, receiving);
+                std::ranges::fill(in, ~n);
+                ASSERT_TRUE(how == (m.rank == 0 ? state::failed_mismatch : state::ended) || (m.rank == 2 && how == state::failed_mismatch));
+                if (m.rank != 2 || how != state::ended)
+                    continue;
+                ASSERT_TRUE(std::all_of(receiving.at(0), receiving.at(0) + words, [n](auto w) { return w == n; })) << "turn " << n;
+            }
+        },
+        {.posted = 64, .shown = 8192});
 }
 
 TEST(at_once, who_waits_for_a_dead_rank_is_told)
