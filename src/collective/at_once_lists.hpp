@@ -45,7 +45,7 @@ public:
     {
         return run([&, this] {
             show(own, blocks.size(lanes_.rank()), largest);
-            copy(blocks.at(lanes_.rank()), own, blocks.size(lanes_.rank()));
+            copy_own(blocks.at(lanes_.rank()), own, blocks.size(lanes_.rank()));
             for (int i = 1; i < lanes_.size(); ++i) {
                 int const r = (lanes_.rank() + i) % lanes_.size();
                 meet(r, 1);
@@ -70,7 +70,7 @@ public:
             }
             // Who has more than is shown would push it, and finds out.
             offers_.offer_table({}, 0, nullptr, 1, all_ranks);
-            copy(blocks.at(root), own, bytes);
+            copy_own(blocks.at(root), own, bytes);
             take(blocks, [this](int r, void* to, std::uint64_t size) { bring(r, to, 0, size, size); });
         });
     }
@@ -84,7 +84,7 @@ public:
                 return offers_.bring_block(root, 0, own, bytes);
             }
             offer(blocks);
-            copy(own, blocks.at(root), bytes);
+            copy_own(own, blocks.at(root), bytes);
             leave();
         }, [this] { remain(); });
     }
@@ -128,6 +128,12 @@ public:
     }
 
 private:
+    /// In place, others may read there already.
+    static void copy_own(void* to, void const* from, std::uint64_t bytes) noexcept
+    {
+        if (to != from)
+            copy(to, from, bytes);
+    }
     /// bring(rank, to, size) for each block of others, beginning with another than they do.
     template <class Blocks, class Bring>
     void take(Blocks const& blocks, Bring&& bring)

@@ -298,7 +298,8 @@ void refuse_reads(unsigned code)
 struct fetcher {
     std::vector<std::byte> into;
     bool ok = false;
-    bool ended = false;
+    std::atomic<bool> ended{false};  ///< a helper thread may receive, and be told that something was sent
+    static void note(void* flag, bool ok) { *static_cast<std::atomic<bool>*>(flag) = ok; }
     static void on(void* c, eng::engine&, eng::incoming& m)
     {
         auto& self = *static_cast<fetcher*>(c);
@@ -330,13 +331,12 @@ TEST(engine_attach, refused_at_run_time)
             for (std::size_t i = 0; i < data.size(); ++i)
                 data[i] = static_cast<std::byte>(i * 7 + i / 1000);
             if (rank == 0) {
-                bool sent = false;
+                std::atomic<bool> sent{false};
                 eng::block const b{data.data(), data.size(), eng::lending::lend, false};
-                e->send(
-                    {.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
-                CHECK_THAT(e->wait([&] { return sent; }, "sent", 60s));
+                e->send({.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {&fetcher::note, &sent}});
+                CHECK_THAT(e->wait([&] { return sent.load(); }, "sent", 60s));
             } else {
-                CHECK_THAT(e->wait([&] { return f.ended; }, "the fetch", 60s));
+                CHECK_THAT(e->wait([&] { return f.ended.load(); }, "the fetch", 60s));
                 CHECK_THAT(f.ok && f.into == data);
                 auto const& counters = job::membership::instance().self().counters;
                 CHECK_THAT(counters[static_cast<std::size_t>(job::counter::bytes_cma)] == 0);
@@ -360,17 +360,16 @@ TEST(engine_attach, memory_that_is_gone)
         auto const id = e->add_handler(&fetcher::on, &f);
         job::membership::instance().fence();
         if (rank == 0) {
-            bool sent = false;
+            std::atomic<bool> sent{false};
             auto* const gone = static_cast<std::byte*>(mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
             munmap(gone + (1 << 19), 1 << 19);
             eng::block const b{gone, 1 << 20, eng::lending::lend, false};
             if (eng::engine::probe_cross_memory_attach(getpid(), &sent, 1)) {
-                e->send(
-                    {.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {[](void* c, bool ok) { *static_cast<bool*>(c) = ok; }, &sent}});
-                CHECK_THAT(e->wait([&] { return sent; }, "sent", 60s));
+                e->send({.to = 1, .handler = id, .blocks = {&b, 1}, .sent = {&fetcher::note, &sent}});
+                CHECK_THAT(e->wait([&] { return sent.load(); }, "sent", 60s));
             }
         } else if (eng::engine::may_read_memory_of(job::membership::instance().slot(0).pid)) {
-            CHECK_THAT(e->wait([&] { return f.ended; }, "the fetch", 60s));
+            CHECK_THAT(e->wait([&] { return f.ended.load(); }, "the fetch", 60s));
             CHECK_THAT(!f.ok);
         }
         job::membership::instance().fence();
