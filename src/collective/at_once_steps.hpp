@@ -113,16 +113,12 @@ protected:
 
     void meet(int rank, int stage)
     {
-        for (int i = 0; i < looks; ++i)
-            if (lanes_.has_reached(rank, number_, stage)) [[likely]]
-                return;
-        wait_for(rank, stage);
+        await(rank, [=, this] { return lanes_.has_reached(rank, number_, stage); });
     }
     /// Until `rank` uses nothing of this rank's any more.
     void outlast(int rank)
     {
-        if (!lanes_.has_left(rank, number_))
-            wait_until([=, this] { return lanes_.has_left(rank, number_); }, rank);
+        await(rank, [=, this] { return lanes_.has_left(rank, number_); });
     }
     /// The same; fails if it failed.
     void stay(int rank)
@@ -133,13 +129,17 @@ protected:
         if (auto const there = lanes_.of(rank, number_).offers(); there.what == lanes::offer::failed)
             throw lane_run::failure_of(there);
     }
-    [[gnu::noinline]] void wait_for(int rank, int stage)
+    /// Until has_come(), which is up to `rank`; throws if that died instead.
+    template <class HasCome>
+    void await(int rank, HasCome has_come)
     {
-        wait_until([=, this] { return lanes_.has_reached(rank, number_, stage); }, rank);
+        for (int i = 0; i < looks; ++i)
+            if (has_come()) [[likely]]
+                return;
+        wait_for(rank, has_come);
     }
-    /// Throws if the rank died instead.
-    template <class Reached>
-    void wait_until(Reached&& has_come, int rank)
+    template <class HasCome>
+    [[gnu::noinline]] void wait_for(int rank, HasCome has_come)
     {
         std::uint32_t idle = 0;
         bool is_dead = false;

@@ -90,36 +90,21 @@ public:
     /// Of what `rank` offers, which are `all` bytes.
     void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
-        lane_step& s = s_.over_lanes(kind::take, 1, rank);
-        s.to = to;
-        s.offset = offset;
-        s.size = bytes;
-        s.expected = all;
+        read(kind::take, rank, to, offset, bytes, all);
     }
     void push(int rank, void const* from, std::uint64_t offset, std::uint64_t bytes)
     {
-        if (bytes == 0)
-            return;
-        lane_step& s = s_.over_lanes(kind::push, 1, rank);
-        s.from = from;
-        s.offset = offset;
-        s.size = bytes;
+        if (bytes != 0)
+            write(kind::push, rank, from, offset, bytes);
     }
     /// take and push, of two ranks that both have lent something, of the same block: each does what the other has not done yet.
     void take_shared(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
-        lane_step& s = s_.over_lanes(kind::take_shared, 1, rank);
-        s.to = to;
-        s.offset = offset;
-        s.size = bytes;
-        s.expected = all;
+        read(kind::take_shared, rank, to, offset, bytes, all);
     }
     void push_shared(int rank, void const* from, std::uint64_t offset, std::uint64_t bytes)
     {
-        lane_step& s = s_.over_lanes(kind::push_shared, 1, rank);
-        s.from = from;
-        s.offset = offset;
-        s.size = bytes;
+        write(kind::push_shared, rank, from, offset, bytes);
     }
     /// Over the ranks 0 to `last`.
     void fold(combination const& r, int last, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
@@ -164,6 +149,21 @@ public:
 
 private:
     using kind = lane_step::kind;
+    void read(kind how, int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    {
+        lane_step& s = s_.over_lanes(how, 1, rank);
+        s.to = to;
+        s.offset = offset;
+        s.size = bytes;
+        s.expected = all;
+    }
+    void write(kind how, int rank, void const* from, std::uint64_t offset, std::uint64_t bytes)
+    {
+        lane_step& s = s_.over_lanes(how, 1, rank);
+        s.from = from;
+        s.offset = offset;
+        s.size = bytes;
+    }
     [[nodiscard]] static std::uint64_t piece_room(combination const& r) noexcept;
 
     schedule& s_;

@@ -11,8 +11,8 @@ namespace towline::remoting {
 /// Who decodes a message may wait for its blocks, or all of them are in reach.
 enum class patience : std::uint8_t { may_wait, none };
 
-/// Blocks `first` to `first + count` of a message. Of those for which somebody may wait the fetches begin with `start`, when all is decoded:
-/// what goes wrong before that ends the destinations' life.
+/// Blocks `first` to `first + count` of a message. Of those for which somebody may wait the fetches begin with `start`, when all is
+/// decoded: what goes wrong before that ends the destinations' life.
 class message_source final : public chunk_source {
 public:
     message_source() = default;
@@ -32,11 +32,11 @@ public:
         else
             wanted_.push_back({first_ + i, destination});
     }
+    /// Once.
     void start()
     {
         for (wanted const& w : wanted_)
             message_->fetch(w.block, w.destination);
-        wanted_.resize(0);
     }
 
 private:
@@ -52,7 +52,8 @@ private:
     engine::small_vector<wanted, 4> wanted_;
 };
 
-/// Suspends the caller, who may wait, until all fetches of the message have ended. Throws peer_error if the sender died first.
+/// Suspends the caller until all fetches of the message have ended; who may not wait has none under way. Throws peer_error if the sender
+/// died first.
 void wait_for_blocks(runtime&, engine::incoming&);
 
 /// True if every block can be looked at, or copied, right now.
