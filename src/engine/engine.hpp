@@ -234,6 +234,14 @@ public:
     /// The same where it goes at once; false, and nothing is sent, where there is no room at the peer now, other messages wait for room
     /// before it, or the peer is dead: `send` knows what to do then. Throws as `send` for a peer that was never reached.
     [[nodiscard]] bool try_send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
+    /// The shortest way of a few bytes, all of whose arguments stay in registers. As try_send_small, but false also where anything else is
+    /// not as it most often is.
+    struct tiny {
+        handler_id handler;
+        std::uint8_t first;   ///< bytes
+        std::uint8_t second;  ///< bytes
+    };
+    [[nodiscard]] bool try_send_tiny(peer to, tiny, std::byte const* first, std::byte const* second);
 
     /// For hand-overs inside a head: where the peer finds these bytes of the shared heap, or 0 if it cannot reach them (or nothing is known
     /// of it yet: then send them as a block). The block is the sender's until a message that says where it is was sent.

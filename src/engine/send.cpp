@@ -43,6 +43,22 @@ bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> fi
     return true;
 }
 
+bool engine::try_send_tiny(peer to, tiny t, std::byte const* first, std::byte const* second)
+{
+    impl& m = *impl_;
+    unsigned const bytes = t.first + t.second;
+    if (to >= m.config.size || t.handler >= wire::direct_handlers) [[unlikely]]
+        return false;
+    peer_state& p = m.peers[to];
+    // As in try_send_small.
+    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_inline ||
+        !p.via->try_send_inline(to, {static_cast<transport::handler_id>(wire::first_direct + t.handler), t.first, t.second}, first, second))
+        [[unlikely]]
+        return false;
+    m.counts.sent(bytes);
+    return true;
+}
+
 void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
     if (try_send_small(to, h, first, second)) [[likely]]

@@ -6,6 +6,31 @@
 
 namespace towline::engine {
 
+[[gnu::always_inline]] inline bool engine::impl::take_next(peer from, transport::component& via,
+                                                             bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
+{
+    using thresholds::looks_between_polls;
+    std::uint32_t const looks = config.oversubscribed ? 1 : thresholds::looks;
+    // Whoever is sent one message after the other must look at its other peers, too.
+    if (busy_polls % looks_between_polls == 0 && poll(1) != 0)
+        return false;
+    transport::next_message next;
+    for (std::uint32_t i = 1; i <= looks; ++i) {
+        if (via.peek(from, next)) {
+            if (next.id < wire::first_direct || !take(context, static_cast<handler_id>(next.id - wire::first_direct), next.payload))
+                return false;
+            via.pass();
+            if (++busy_polls % looks_between_polls == 0)
+                counts.publish();
+            foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            return true;
+        }
+        if (i % looks_between_polls == 0 && poll(1) != 0)
+            return false;
+    }
+    return false;
+}
+
 bool engine::take_next(peer from, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
 {
     impl& m = *impl_;
@@ -31,31 +56,6 @@ bool engine::take_next(peer from, bool (*take)(void*, handler_id, std::span<std:
         m.see_off(true);
     m.release_token();
     return taken;
-}
-
-bool engine::impl::take_next(peer from, transport::component& via, bool (*take)(void*, handler_id, std::span<std::byte const>),
-                             void* context)
-{
-    using thresholds::looks_between_polls;
-    std::uint32_t const looks = config.oversubscribed ? 1 : thresholds::looks;
-    // Whoever is sent one message after the other must look at its other peers, too.
-    if (busy_polls % looks_between_polls == 0 && poll(1) != 0)
-        return false;
-    transport::next_message next;
-    for (std::uint32_t i = 1; i <= looks; ++i) {
-        if (via.peek(from, next)) {
-            if (next.id < wire::first_direct || !take(context, static_cast<handler_id>(next.id - wire::first_direct), next.payload))
-                return false;
-            via.pass();
-            if (++busy_polls % looks_between_polls == 0)
-                counts.publish();
-            foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-            return true;
-        }
-        if (i % looks_between_polls == 0 && poll(1) != 0)
-            return false;
-    }
-    return false;
 }
 
 } // namespace towline::engine

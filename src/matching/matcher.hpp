@@ -208,6 +208,7 @@ public:
 
 private:
     friend class taken_message;
+    void receive_and_wait(pattern const&, peer from, sink const&, char const* call, status& result);
     std::unique_ptr<core> core_;
     std::atomic<std::uint64_t> const* completions_;
 };

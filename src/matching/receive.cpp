@@ -253,8 +253,14 @@ status matcher::receive(pattern const& p, peer from, sink const& to, char const*
 {
     if (core_->engine_.in_handler())
         throw usage_error("matching: a handler receives and waits; it may start a receive");
-    if (status at_once; core_->receive_next(p, from, to, at_once))
-        return {at_once.source, at_once.tag, at_once.bytes, at_once.error, at_once.cancelled};
+    status result;
+    if (!core_->receive_next(p, from, to, result)) [[unlikely]]
+        receive_and_wait(p, from, to, call, result);
+    return result;
+}
+
+[[gnu::noinline]] void matcher::receive_and_wait(pattern const& p, peer from, sink const& to, char const* call, status& result)
+{
     request r;
     start_receive(r, p, from, to);
     try {
@@ -264,7 +270,7 @@ status matcher::receive(pattern const& p, peer from, sink const& to, char const*
         throw;
     }
     status const& s = r.result();
-    return {s.source, s.tag, s.bytes, s.error, s.cancelled};  // field by field: they were written just now
+    result = {s.source, s.tag, s.bytes, s.error, s.cancelled};  // field by field: they were written just now
 }
 
 } // namespace towline::matching

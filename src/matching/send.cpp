@@ -57,15 +57,19 @@ void core::send_eager(peer to, packed_envelope e, void const* data, std::uint64_
     engine_.send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes});
 }
 
-[[gnu::always_inline]] inline bool core::try_send_eager(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
+[[gnu::always_inline]] inline bool core::try_send_tiny(peer to, packed_envelope const& e, void const* data, std::uint64_t bytes,
+                                                       send_mode mode)
 {
-    bool const sent =
-        engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes});
-    return sent || try_send_eager_again(to, e, data, bytes, mode);
+    constexpr std::uint64_t most = 44;  // what shares a line with its envelope and the transport's word
+    return bytes <= most && engine_.try_send_tiny(to, {eager_handler(first_handler, mode), sizeof(wire::eager_header),
+                                                       static_cast<std::uint8_t>(bytes)},
+                                                  eager_header(e).data(), static_cast<std::byte const*>(data));
 }
 
-[[gnu::noinline]] bool core::try_send_eager_again(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
+bool core::try_send_eager(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
+    if (engine_.try_send_small(to, eager_handler(first_handler, mode), eager_header(e), {static_cast<std::byte const*>(data), bytes}))
+        return true;
     if (engine_.in_handler()) {  // its messages are queued at once
         send_eager(to, e, data, bytes, mode);
         return true;
@@ -227,7 +231,7 @@ bool matcher::send_at_once(peer to, packed_envelope e, void const* data, std::ui
 {
     core& c = *core_;
     core::check(e, data, bytes);
-    return c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode);
+    return c.at_once(to, data, bytes, mode) && (c.try_send_tiny(to, e, data, bytes, mode) || c.try_send_eager(to, e, data, bytes, mode));
 }
 
 status matcher::send(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)

@@ -10,6 +10,20 @@
 namespace towline::mpi {
 namespace {
 
+/// What may have to wait, or to be packed. It is given what the program gave, which is in registers.
+[[gnu::noinline]] void send_and_wait(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, communicator& c,
+                                     matching::send_mode mode, char const* call)
+{
+    payload const data(buf, count, datatype);
+    std::unique_ptr<std::byte[]> packed;
+    if (!data.in_a_row())
+        packed = data.packed();
+    matching::status const s = the_matcher().send(c.peer(dest), envelope_of(c, tag), packed ? packed.get() : data.data(),
+                                                  static_cast<std::uint64_t>(data.bytes()), mode, call);
+    if (s.error != matching::outcome::ok)
+        throw_outcome(s, data.bytes(), false, dest, tag);
+}
+
 [[gnu::always_inline]] inline void send_blocking(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                                  matching::send_mode mode, char const* call)
 {
@@ -18,14 +32,9 @@ namespace {
     check_send_tag(tag);
     if (!is_destination(c, dest))
         return;
-    auto const bytes = static_cast<std::uint64_t>(data.bytes());
-    std::unique_ptr<std::byte[]> packed;
-    if (!data.in_a_row()) [[unlikely]]
-        packed = data.packed();
-    matching::status const s =
-        the_matcher().send(c.peer(dest), envelope_of(c, tag), packed ? packed.get() : data.data(), bytes, mode, call);
-    if (s.error != matching::outcome::ok) [[unlikely]]
-        throw_outcome(s, data.bytes(), false, dest, tag);
+    if (!data.in_a_row() || mode != matching::send_mode::standard ||
+        !the_matcher().send_at_once(c.peer(dest), envelope_of(c, tag), data.data(), static_cast<std::uint64_t>(data.bytes()))) [[unlikely]]
+        send_and_wait(buf, count, datatype, dest, tag, c, mode, call);
 }
 
 /// What MPI_Sendrecv and MPI_Sendrecv_replace do: a send that has to wait has its receive before it, so that rings and self messages go
