@@ -129,7 +129,7 @@ struct core {
     void send_eager(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode);
     /// Does not; false: there is none.
     [[nodiscard]] bool try_send_eager(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode);
-    /// Only what shares a line with its envelope, and where nothing is in its way.
+    /// Only what fits a few lines, and where nothing is in its way.
     [[nodiscard]] bool try_send_tiny(peer to, packed_envelope const&, void const* data, std::uint64_t bytes, send_mode);
     [[nodiscard]] bool is_eager(void const* data, std::uint64_t bytes) const noexcept
     {

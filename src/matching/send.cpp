@@ -60,7 +60,7 @@ void core::send_eager(peer to, packed_envelope e, void const* data, std::uint64_
 [[gnu::always_inline]] inline bool core::try_send_tiny(peer to, packed_envelope const& e, void const* data, std::uint64_t bytes,
                                                        send_mode mode)
 {
-    constexpr std::uint64_t most = 44;  // what shares a line with its envelope and the transport's word
+    constexpr std::uint64_t most = 236;  // what fits four lines with its envelope and the transport's word
     return bytes <= most && engine_.try_send_tiny(to, {eager_handler(first_handler, mode), sizeof(wire::eager_header),
                                                        static_cast<std::uint8_t>(bytes)},
                                                   eager_header(e).data(), static_cast<std::byte const*>(data));

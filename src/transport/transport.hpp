@@ -25,7 +25,7 @@ using handler_id = std::uint8_t;
 
 /// Tells the engine how to use a component. Bytes, nanoseconds, bytes per nanosecond (GB/s).
 struct capabilities {
-    std::size_t max_inline = 0;  ///< payloads up to this cost the least (shm: they share the flag's cache line)
+    std::size_t max_inline = 0;  ///< payloads up to this go the short way, try_send_inline
     std::size_t max_eager = 0;   ///< largest payload of one message; try_send refuses more
     bool can_get = false;        ///< `get` and `put` move regions
     bool can_map = false;        ///< `map` gives pointers into peers' heap arenas

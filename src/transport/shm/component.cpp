@@ -29,7 +29,7 @@ public:
         : env_(std::move(env)), rank_(env_->rank()), size_(env_->size()), inbox_(env_->inbox(rank_)),
           outbound_(std::make_unique<outbound[]>(size_)), senders_(size_)
     {
-        caps_ = {.max_inline = inline_bytes, .max_eager = max_eager, .can_get = false, .can_map = true, .reliable = true, .ordered = true,
+        caps_ = {.max_inline = short_bytes, .max_eager = max_eager, .can_get = false, .can_map = true, .reliable = true, .ordered = true,
                  .latency_ns = 115, .bandwidth = 6};
         if (inbox_.size() < inbox_bytes(size_))
             throw error(

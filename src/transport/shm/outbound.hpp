@@ -11,12 +11,12 @@ namespace towline::transport::shm {
 
 class alignas(64) outbound {
 public:
-    /// The short way of what fits one cell. False, and nothing happened, if anything is in its way, as before the first message.
+    /// The short way of at most short_bytes. False, and nothing happened, if anything is in its way, as before the first message.
     [[nodiscard, gnu::always_inline]] bool send_one(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             return false;
-        bool const sent = state_ == state::open && writer_.write_one(s, head, body);
+        bool const sent = state_ == state::open && writer_.write_few(s, head, body);
         if (sent) [[likely]]
             event_->notify(fences_);
         locked_.store(false, std::memory_order_release);

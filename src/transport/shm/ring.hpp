@@ -42,6 +42,8 @@ inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t word_bytes = 8;
 /// Payload that shares the line of its word.
 inline constexpr std::size_t inline_bytes = cell_bytes - word_bytes;
+/// Payload that goes the short way: four cells.
+inline constexpr std::size_t short_bytes = 4 * cell_bytes - word_bytes;
 /// Largest payload of one message: 8 KiB and what is written on it, which fill their last cell. So much is copied twice in about the time
 /// that its hand-over by reference would cost.
 inline constexpr std::size_t max_eager = 129 * cell_bytes - word_bytes;
@@ -110,6 +112,12 @@ static_assert(max_eager < std::size_t{1} << 20);
     };
     if (n == 8) [[likely]]
         return move(std::uint64_t{});
+    for (; n >= 32; n -= 32) {
+        move(std::uint64_t{});
+        move(std::uint64_t{});
+        move(std::uint64_t{});
+        move(std::uint64_t{});
+    }
     for (; n >= 8; n -= 8)
         move(std::uint64_t{});
     if ((n & 4) != 0)
@@ -150,6 +158,11 @@ public:
         own_ahead();
         return true;
     }
+    /// Publishes a message of at most short_bytes, if there is room.
+    [[nodiscard, gnu::always_inline]] bool write_few(inline_shape s, std::byte const* head, std::byte const* body) noexcept
+    {
+        return (std::size_t{s.head} + s.body <= inline_bytes && write_one(s, head, body)) || write_more(s, head, body);
+    }
     /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
     outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
     /// Publishes that the ring goes on at that offset of the producer's segment; nothing may be written afterwards. There is always room.
@@ -177,6 +190,10 @@ private:
             base::prefetch_to_write(cell((tail_ + i) & (capacity_ - 1)));
     }
     static constexpr std::uint64_t most_ahead = 8;
+    [[gnu::noinline]] bool write_more(inline_shape s, std::byte const* head, std::byte const* body) noexcept
+    {
+        return write(s.id, {head, s.head}, {body, s.body}) == outcome::written;
+    }
     void mark_stale(std::uint64_t from, std::uint64_t to) noexcept;
     outcome refresh(std::uint64_t need) noexcept;
 

@@ -200,6 +200,37 @@ TEST(ring, full_then_room)
     EXPECT_EQ(r.writer.write(1, {}, {}), outcome::written);
 }
 
+TEST(ring, a_few_bytes_go_the_short_way_whatever_their_cells_until_it_is_full)
+{
+    ring r(64);
+    std::vector<std::byte> all(short_bytes);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<std::byte>(i * 7 + 1);
+    auto const few = [&](std::size_t n, std::size_t cut) {
+        return r.writer.write_few({9, static_cast<std::uint8_t>(cut), static_cast<std::uint8_t>(n - cut)}, all.data(), all.data() + cut);
+    };
+    std::mt19937_64 random(5);
+    for (int turn = 0; turn < 200; ++turn) {
+        std::vector<std::size_t> sizes;
+        for (;;) {
+            std::size_t const n = random() % (short_bytes + 1);
+            if (!few(n, random() % (n + 1)))
+                break;
+            sizes.push_back(n);
+        }
+        ASSERT_GE(sizes.size(), 14u) << turn;  // 63 cells, four a message, and a jump
+        for (std::size_t const n : sizes) {
+            ring_reader::view v;
+            ASSERT_EQ(r.reader.look(v), found::message);
+            ASSERT_TRUE(std::ranges::equal(v.payload, std::span(all).first(n))) << turn;
+            r.reader.pass(v);
+        }
+        ring_reader::view v;
+        ASSERT_EQ(r.reader.look(v), found::nothing) << "what found no room has left something";
+        r.reader.publish();
+    }
+}
+
 TEST(ring, the_short_way_is_open_while_there_is_room_and_no_cell_is_stale)
 {
     ring r(64);
