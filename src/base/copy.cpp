@@ -87,7 +87,7 @@ choice choose() noexcept
     return {way::loop, way::string, way::loop, (std::size_t{256} << 10) + 1, std::size_t{16} << 20, never, 0, false};
 }
 
-choice const& ways() noexcept
+[[gnu::always_inline]] inline choice const& ways() noexcept
 {
     static choice const chosen = choose();
     return chosen;
@@ -108,16 +108,26 @@ bool goes_past(std::byte const* to, std::size_t whole, std::size_t at, std::size
 
 #ifdef TOWLINE_COPY_WAYS
 
+namespace {
+
+[[nodiscard]] inline way by_size(choice const& c, std::size_t whole) noexcept
+{
+    return whole >= c.big ? c.large : whole >= c.middle ? c.medium : c.small;
+}
+
+} // namespace
+
 way way_of_copy(std::size_t whole) noexcept
 {
-    choice const& c = ways();
-    return whole >= c.big ? c.large : whole >= c.middle ? c.medium : c.small;
+    return by_size(ways(), whole);
 }
 
 way way_of_copy(std::byte const* to, std::size_t whole, std::size_t at, std::size_t bytes) noexcept
 {
     choice const& c = ways();
-    return whole >= c.cold && whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : way_of_copy(whole);
+    if (whole < c.cold) [[likely]]
+        return by_size(c, whole);
+    return whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : by_size(c, whole);
 }
 
 bool is_rewritten(void const* block, std::size_t bytes) noexcept
@@ -127,12 +137,13 @@ bool is_rewritten(void const* block, std::size_t bytes) noexcept
         return false;
     constexpr std::size_t samples = 4, line = 64;
     std::size_t const apart = bytes / samples / line * line;
+    // Each times another odd number: none waits for another.
+    constexpr std::uint64_t factors[samples]{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < samples; ++i) {
         std::uint64_t word = 0;
         std::memcpy(&word, static_cast<std::byte const*>(block) + i * apart, sizeof word);
-        sum = (sum ^ word) * 0x9e3779b97f4a7c15;
-        sum ^= sum >> 32;
+        sum += (word ^ word >> 32) * factors[i];
     }
     static recent_blocks recent(c.last_cache / 2);
     return recent.see(block, bytes, sum) == recent_blocks::sight::another;

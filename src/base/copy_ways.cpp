@@ -77,7 +77,7 @@ std::size_t copy_and_take(std::byte* to, std::byte const* from, std::size_t byte
     return done;
 }
 
-bool has_avx2() noexcept
+[[gnu::always_inline]] inline bool has_avx2() noexcept
 {
     static bool const has = [] {
         __builtin_cpu_init();

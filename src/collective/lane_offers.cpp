@@ -97,9 +97,9 @@ void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64
     lanes_.publish(number_, stage, whom);
 }
 
-bool lane_offers::has_one_reader(int rank) const noexcept
+bool lane_offers::takes_lines_of(found there, std::uint64_t size) const noexcept
 {
-    return lanes_.size() == 2 && rank != lanes_.rank() && lanes_.of(rank, number_).offers().what == lanes::offer::lent;
+    return there.is_theirs && lanes_.size() == 2 && base::is_rewritten(there.at, size);
 }
 
 std::byte* lane_offers::reach(std::uint64_t word, std::uint64_t bytes)
@@ -111,7 +111,7 @@ std::byte* lane_offers::reach(std::uint64_t word, std::uint64_t bytes)
     }
 }
 
-std::byte const* lane_offers::find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     lanes::slot& s = lanes_.of(rank, number_);
     auto const there = s.offers();
@@ -120,19 +120,19 @@ std::byte const* lane_offers::find_source(int rank, std::uint64_t offset, std::u
     if (there.bytes != expected || offset > expected || size > expected - offset)
         throw state::failed_mismatch;
     switch (there.what) {
-    case lanes::offer::in_line: return s.line() + offset;
-    case lanes::offer::behind: return lanes_.payload_of(rank, number_) + offset;
-    case lanes::offer::lent: return reach(s.send + offset, size);
+    case lanes::offer::in_line: return {s.line() + offset, false};
+    case lanes::offer::behind: return {lanes_.payload_of(rank, number_) + offset, false};
+    case lanes::offer::lent: return {reach(s.send + offset, size), rank != lanes_.rank()};
     default: throw state::failed_mismatch;
     }
 }
 
 std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    std::byte const* const from = find_source(rank, offset, size, expected);
-    if (rank != lanes_.rank() && lanes_.of(rank, number_).offers().what == lanes::offer::lent)
+    found const there = find_source(rank, offset, size, expected);
+    if (there.is_theirs)
         lanes_.count_moved(size);
-    return from;
+    return there.at;
 }
 
 std::byte* lane_offers::find_target(int rank, std::uint64_t offset, std::uint64_t size)
@@ -156,8 +156,10 @@ std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t siz
 
 lane_offers::readable lane_offers::find_readable(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    std::byte const* const from = source(rank, offset, size, expected);
-    return {from, has_one_reader(rank) && base::is_rewritten(from, size)};
+    found const there = find_source(rank, offset, size, expected);
+    if (there.is_theirs)
+        lanes_.count_moved(size);
+    return {there.at, takes_lines_of(there, size)};
 }
 
 void lane_offers::readable::copy_to(void* to, std::uint64_t from, std::uint64_t bytes) const noexcept
@@ -199,8 +201,9 @@ void lane_offers::claim_units(std::uint64_t size, Move&& move)
 
 void lane_offers::bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    std::byte const* const from = find_source(rank, offset, size, expected);
-    bool const takes = has_one_reader(rank) && base::is_rewritten(from, size);
+    found const there = find_source(rank, offset, size, expected);
+    std::byte const* const from = there.at;
+    bool const takes = takes_lines_of(there, size);
     auto* const into = static_cast<std::byte*>(to);
     claim_units(size, [&](std::uint64_t at, std::uint64_t bytes) {
         if (takes)

@@ -68,11 +68,15 @@ public:
     }
 
 private:
-    /// What that rank lent is read here and nowhere else, so that its lines may be taken (base/copy.hpp).
-    [[nodiscard]] bool has_one_reader(int rank) const noexcept;
+    struct found {
+        std::byte const* at;
+        bool is_theirs;  ///< lent by another rank
+    };
+    /// What that rank lent is read here and nowhere else, so that its lines may be taken, and that pays (base/copy.hpp).
+    [[nodiscard]] bool takes_lines_of(found, std::uint64_t size) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
     /// source() and target(), uncounted.
-    [[nodiscard]] std::byte const* find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] found find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Calls move(at, bytes) for each unit that this rank claims of a block: in the slot of rank 1, which does so from the block's begin on,
     /// rank 0 from its end.
