@@ -41,6 +41,8 @@ def measure(options: argparse.Namespace) -> int:
     house = House(places, cpus, everyone, plan, options.out, progress)
     house.run()
     progress.say(f"measured in {progress.seconds():.0f} s")
+    for fault in house.faults:
+        progress.say("left out: " + fault)
     for failure in house.failures:
         progress.say("FAILED " + failure)
     return 1 if house.failures else 0

@@ -122,7 +122,8 @@ class House:
     def __init__(self, places: Places, cpus: tuple[int, int], subjects: list[Subject], plan: Plan, out: pathlib.Path,
                  progress: Progress) -> None:
         self.places, self.cpus, self.plan, self.out, self.progress = places, cpus, plan, out, progress
-        self.failures: list[str] = []
+        self.failures: list[str] = []  # of Towline and the limits
+        self.faults: list[str] = []    # of peers
         self.subjects: list[Subject] = []
         self.about: list[Record] = []
         for s in subjects:
@@ -160,6 +161,11 @@ class House:
             self.failures.append(f"towline: {why}")
         else:
             self.progress.say(f"{name} is left out: {why}")
+
+    def _failed(self, name: str, what: str) -> None:
+        """A peer whose figure is missing is told of; where Towline's or a limit's is, the measurement has failed."""
+        is_peer = name != "towline" and any(s.name == name for s in self.subjects)
+        (self.faults if is_peer else self.failures).append(what)
 
     # By turns
 
@@ -200,14 +206,16 @@ class House:
                 self._rounds(figures[case], limits, stage)
             for case in wanted:
                 done.setdefault(case.group, []).extend(f.record() for f in figures[case] if f.rounds and not f.failure)
-                self.failures += [f"{case.title()}: {f.failure}" for f in figures[case] if f.failure]
+                for f in figures[case]:
+                    if f.failure:
+                        self._failed(f.subject, f"{case.title()}: {f.failure}")
             for group, records in done.items():
                 self._write(group, records)
         finally:
             for pair in {*pairs.values(), limits, by_hand}:
                 wrong = pair.leave()
                 if wrong:
-                    self.failures.append(wrong)
+                    self._failed(pair.name, wrong)
 
     def _figures(self, case: Case, stage: Stage, pairs: dict[tuple[str, bool], Pair], by_hand: Pair) -> list[Figure]:
         variants: tuple[Variant, ...] = case.variants()
@@ -242,12 +250,12 @@ class House:
             told = subprocess.run(command, env=subject.surroundings(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                   timeout=patience)
         except subprocess.TimeoutExpired:
-            self.failures.append(f"{subject.name}: {name} of {ranks} ranks did not end within {patience:.0f} s")
+            self._failed(subject.name, f"{subject.name}: {name} of {ranks} ranks did not end within {patience:.0f} s")
             return None
         took = time.monotonic() - begin
         if told.returncode != 0:
             words = (told.stderr or told.stdout).strip().splitlines() or [""]
-            self.failures.append(f"{subject.name}: {name} of {ranks} ranks ended with code {told.returncode}: {words[-1]}")
+            self._failed(subject.name, f"{subject.name}: {name} of {ranks} ranks ended with code {told.returncode}: {words[-1]}")
             return None
         return took, told.stdout
 
@@ -263,7 +271,7 @@ class House:
                     if ran is None:
                         continue
                     if ran[1].count("hello from rank") != ranks:
-                        self.failures.append(f"{s.name}: not every rank of {ranks} said hello")
+                        self._failed(s.name, f"{s.name}: not every rank of {ranks} said hello")
                     took.setdefault(s.name, []).append([round(ran[0], 6)])
                     self.progress.step(START_SECONDS[ranks])
             took["process"] = [[alone()] for _ in range(times)]
@@ -282,7 +290,7 @@ class House:
                 continue
             told = {line.split()[0]: [float(x) for x in line.split()[1:]] for line in ran[1].splitlines() if line.split()}
             if len(told.get("memory", [])) != ranks or not told.get("barrier"):
-                self.failures.append(f"{s.name}: what a crowd printed is not understood")
+                self._failed(s.name, f"{s.name}: what a crowd printed is not understood")
                 continue
             memory.setdefault(s.name, []).append([round(kib / 1024, 4) for kib in told["memory"]])
             barrier.setdefault(s.name, []).append([round(ns / 1000, 3) for ns in told["barrier"]])
@@ -306,7 +314,7 @@ class House:
                 lines = [line.split() for line in ran[1].splitlines()]
                 shares = [float(words[7]) for words in lines if len(words) == 8 and words[:2] == ["overlap", side] and words[3] == "2"]
                 if len(shares) != 1:
-                    self.failures.append(f"{s.name}: what overlap printed is not understood")
+                    self._failed(s.name, f"{s.name}: what overlap printed is not understood")
                     continue
                 found.setdefault((s.name, variant, side), []).append(shares)
         self._write("overlap", [record("overlap", OVERLAP_BYTES, name, "%", rounds, mode=side, variant=variant)
@@ -327,7 +335,7 @@ class House:
                     sums.add(words[2])
                     steps.setdefault((s.name, ranks), []).append([round(float(ns) / 1000, 3) for ns in words[3:]])
                 elif ran:
-                    self.failures.append(f"{s.name}: what a stencil printed is not understood")
+                    self._failed(s.name, f"{s.name}: what a stencil printed is not understood")
             ran = self._run(s, 2, "bench", "--wait")
             words = ran[1].split() if ran else []
             if words[:1] == ["waiting"] and len(words) == 2:

@@ -93,6 +93,7 @@ class Houses(unittest.TestCase):
         progress = Quiet()
         house = House(self.places, CPUS, subjects, plan, self.out, progress)
         house.run()
+        self.faults = house.faults
         return house.failures, progress.said, Results.load(self.out)
 
     def test_everybody_in_every_round(self):
@@ -148,13 +149,19 @@ class Houses(unittest.TestCase):
         self.assertEqual({r["subject"] for r in results.find(case="latency", size=8)},
                          {"towline", "mpich5", "mpich5-tuned", "raw", "by_hand"})
         self.assertEqual({r["subject"] for r in results.peers(case="latency", size=64)}, set())
-        text = "\n".join(failures)
+        self.assertEqual(failures, [])
+        text = "\n".join(self.faults)
         self.assertRegex(text, "latency 64 untouched warm: mpich5 (ended|did not answer)")
         self.assertIn("latency 64 untouched warm: mpich5-tuned: rank 1 read what was not written", text)
         text = "\n".join(said)
         self.assertIn("impi2021 is left out: its ranks are bound to 0,1 and 0,1", text)
         self.assertIn("impi2021-tuned is left out: impi2021-tuned ended with code 7 before it began: no such fabric", text)
         self.assertRegex(text, "ompi5 is left out: there is no .*bench-openmpi")
+
+    def test_what_towline_does_wrong_fails(self):
+        failures, _, results = self.measure([self.subject("towline", 50, "refuse"), self.subject("mpich5", 80)], "^latency 64 untouched warm")
+        self.assertEqual((failures, self.faults), (["latency 64 untouched warm: towline: rank 1 read what was not written"], []))
+        self.assertEqual(results.find(case="latency", subject="towline"), [])
 
     def test_towline_is_not_left_out_in_silence(self):
         failures, _, _ = self.measure([self.subject("towline", 50, "absent"), self.subject("mpich5", 80)], "^latency 8 untouched warm")
