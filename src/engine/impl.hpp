@@ -206,6 +206,7 @@ struct engine::impl {
     std::atomic<std::uint32_t> deaths_seen{0};  ///< written under the token
     std::uint32_t idle_polls = 0;  ///< since something was handled
     std::uint32_t busy_polls = 0;
+    std::atomic<bool> shares_core{false};  ///< with somebody who ran during the last yield
 
     [[nodiscard]] bool acquire_token() noexcept { return token.try_acquire(config.one_thread); }
     /// Lets another thread poll; wakes one that went to sleep because it could not.
@@ -214,6 +215,16 @@ struct engine::impl {
     /// One round over everything; token held. The number of messages handled.
     int poll(int budget, poller who = poller::foreground);
     int poll_transports(int budget);
+    /// No other rank and nobody else's program wants this core, as far as is known.
+    [[nodiscard]] bool has_core() const noexcept { return !config.oversubscribed && !shares_core.load(std::memory_order_relaxed); }
+    /// Who ran while a wait yielded.
+    enum class neighbour {
+        known,      ///< other ranks: there are more than cores
+        none,
+        passing,    ///< somebody who soon waited, too
+        computing,  ///< somebody who did not
+    };
+    neighbour give_way() noexcept;
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
     /// Lets what is queued leave before a wait returns; polls, if this thread holds the token.

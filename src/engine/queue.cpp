@@ -68,10 +68,10 @@ namespace {
 /// A thread that waits for room at a peer: yields first, then naps, so that it costs little while the peer computes.
 class room_waiter {
 public:
-    void pause(bool oversubscribed)
+    void pause(bool has_core)
     {
         ++rounds_;
-        if (rounds_ < (oversubscribed ? thresholds::spins_oversubscribed : thresholds::spins) / 16)
+        if (rounds_ < (has_core ? thresholds::spins : thresholds::spins_shared) / 16)
             base::cpu_relax();
         else if (rounds_ < 4096)
             ::sched_yield();
@@ -140,7 +140,7 @@ bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std:
             room.reset();
             continue;
         }
-        room.pause(config.oversubscribed);
+        room.pause(has_core());
         if (room.long_since()) {
             if (deaths_moved() && acquire_token()) {
                 look_for_deaths();

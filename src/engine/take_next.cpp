@@ -10,7 +10,7 @@ namespace towline::engine {
                                                              bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
 {
     using thresholds::looks_between_polls;
-    std::uint32_t const looks = config.oversubscribed ? 1 : thresholds::looks;
+    std::uint32_t const looks = has_core() ? thresholds::looks : 1;
     // Whoever is sent one message after the other must look at its other peers, too.
     if (busy_polls % looks_between_polls == 0 && poll(1) != 0)
         return false;

@@ -78,12 +78,17 @@ inline constexpr std::uint32_t eager_polls = 64;
 inline constexpr std::uint32_t looks = 512;
 /// And before it polls, lest its other peers wait.
 inline constexpr std::uint32_t looks_between_polls = 64;
-/// Polls that find nothing before the first yield. Where ranks crowd, each poll is one that another rank does not do.
+/// Polls that find nothing before the first yield. Where ranks crowd, or a core is shared otherwise, each poll is one that another rank does
+/// not do.
 inline constexpr std::uint32_t spins = 4096;
-inline constexpr std::uint32_t spins_oversubscribed = 2;
+inline constexpr std::uint32_t spins_shared = 2;
 /// Yields before the first sleep. Where ranks crowd, a turn of all of them is as many as there are ranks to a core.
 inline constexpr std::uint32_t yields = 256;
 inline constexpr std::uint32_t yields_oversubscribed = 200;
+/// A yield that takes longer than this was somebody else's turn on this core.
+inline constexpr std::chrono::nanoseconds own_turn{1000};
+/// And longer than this, of somebody outside the job, who computes: the next would be, too, while a sleeper who is woken is back at once.
+inline constexpr std::chrono::nanoseconds foreign_turn = std::chrono::microseconds{100};
 /// A sleeping waiter looks for deaths this often, should nobody have woken it.
 inline constexpr std::chrono::nanoseconds heartbeat = std::chrono::milliseconds{200};
 /// A wait that lasts so long is told of (engine::on_long_wait).

@@ -156,6 +156,23 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
     return woken;
 }
 
+/// A rank has a core for itself only as long as nobody else's program runs there, or the kernel puts two ranks on one: how long a yield
+/// takes tells.
+engine::impl::neighbour engine::impl::give_way() noexcept
+{
+    if (config.oversubscribed) {
+        ::sched_yield();
+        return neighbour::known;
+    }
+    std::int64_t const left = base::monotonic_ns();
+    ::sched_yield();
+    std::int64_t const away = base::monotonic_ns() - left;
+    bool const shares = away > thresholds::own_turn.count();
+    if (shares != shares_core.load(std::memory_order_relaxed))
+        shares_core.store(shares, std::memory_order_relaxed);
+    return !shares ? neighbour::none : away > thresholds::foreign_turn.count() ? neighbour::computing : neighbour::passing;
+}
+
 /// Who leaves may not come back for long, and what found no room leaves with our polls only: a peer in the library makes room at once, or
 /// when it has its core again, and may be waiting for just that. One that is away is waited for once, until all has left some day.
 void engine::impl::see_off(bool polls)
@@ -177,7 +194,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     require_open();
     if (running_handlers == this)
         throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
-    std::uint32_t const spins = config.oversubscribed ? thresholds::spins_oversubscribed : thresholds::spins;
+    std::uint32_t spins = has_core() ? thresholds::spins : thresholds::spins_shared;
     std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
     bool const spin_only = timeout == engine::only_spin;
     bool const timed = timeout != std::chrono::nanoseconds::max() && !spin_only;
@@ -258,8 +275,13 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (held.token)
             look_for_deaths(std::exchange(look, false));
         if (idle < spins + yields) {
-            ::sched_yield();
             yielded = true;
+            switch (give_way()) {
+            case neighbour::known:
+            case neighbour::passing: break;
+            case neighbour::none: spins = thresholds::spins; break;
+            case neighbour::computing: idle = spins + yields; break;
+            }
             continue;
         }
         held.let_go();

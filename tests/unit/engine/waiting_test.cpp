@@ -18,6 +18,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <optional>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -173,6 +174,41 @@ TEST(engine_wait, who_leaves_sees_off_what_is_queued)
     EXPECT_EQ(r.script.sent.size(), 3U);
     EXPECT_TRUE(wait_for(4, make_room));
     EXPECT_EQ(r.script.sent.size(), 4U);
+}
+
+// Both may spin for long, as far as they know, and each would do so while the other is the one to answer.
+TEST(engine_wait, two_on_one_core_find_out_and_give_way)
+{
+    struct side {
+        one_rank rank{false, false};
+        std::uint64_t polls = 0;
+    };
+    std::array<side, 2> sides;
+    for (side& s : sides) {
+        s.rank.engine->on_poll([](void* polls) { return ++*static_cast<std::uint64_t*>(polls), 0; }, &s.polls);
+        s.rank.engine->ask_polls(1);
+    }
+    cpu_set_t allowed, first;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    CPU_ZERO(&first);
+    for (int c = 0; c < CPU_SETSIZE && CPU_COUNT(&first) == 0; ++c)
+        if (CPU_ISSET(c, &allowed))
+            CPU_SET(c, &first);
+    constexpr int trips = 300;
+    auto const play = [&](std::size_t me) {
+        ASSERT_EQ(sched_setaffinity(0, sizeof first, &first), 0);
+        for (int i = 1; i <= trips; ++i) {
+            if (me == 0)
+                sides[1].rank.arrive();
+            ASSERT_TRUE(sides[me].rank.engine->wait([&] { return sides[me].rank.handled == i; }, "the other", 60s));
+            if (me == 1)
+                sides[0].rank.arrive();
+        }
+    };
+    std::thread one(play, 0), other(play, 1);
+    one.join();
+    other.join();
+    EXPECT_LT(sides[0].polls + sides[1].polls, 2 * trips * std::uint64_t{eng::thresholds::spins} / 4);
 }
 
 TEST(engine_wait, a_long_wait_costs_little)
