@@ -50,6 +50,8 @@ struct choice {
     std::size_t cold = never;     ///< from here to `big` what lies in no cache is overwritten past the caches
     std::size_t last_cache = 0;   ///< bytes
     bool takes = false;           ///< taking lines pays
+
+    [[nodiscard]] way of(std::size_t whole) const noexcept { return whole >= big ? large : whole >= middle ? medium : small; }
 };
 
 /// Bytes of an AMD processor's last cache, as far as one core reaches (libc adds up all of the package's, and more).
@@ -108,26 +110,15 @@ bool goes_past(std::byte const* to, std::size_t whole, std::size_t at, std::size
 
 #ifdef TOWLINE_COPY_WAYS
 
-namespace {
-
-[[nodiscard]] inline way by_size(choice const& c, std::size_t whole) noexcept
-{
-    return whole >= c.big ? c.large : whole >= c.middle ? c.medium : c.small;
-}
-
-} // namespace
-
 way way_of_copy(std::size_t whole) noexcept
 {
-    return by_size(ways(), whole);
+    return ways().of(whole);
 }
 
 way way_of_copy(std::byte const* to, std::size_t whole, std::size_t at, std::size_t bytes) noexcept
 {
     choice const& c = ways();
-    if (whole < c.cold) [[likely]]
-        return by_size(c, whole);
-    return whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : by_size(c, whole);
+    return whole >= c.cold && whole < c.big && goes_past(to, whole, at, bytes, c.last_cache) ? way::past : c.of(whole);
 }
 
 bool is_rewritten(void const* block, std::size_t bytes) noexcept

@@ -127,12 +127,17 @@ lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std:
     }
 }
 
-std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+lane_offers::found lane_offers::count_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     found const there = find_source(rank, offset, size, expected);
     if (there.is_theirs)
         lanes_.count_moved(size);
-    return there.at;
+    return there;
+}
+
+std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
+{
+    return count_source(rank, offset, size, expected).at;
 }
 
 std::byte* lane_offers::find_target(int rank, std::uint64_t offset, std::uint64_t size)
@@ -156,9 +161,7 @@ std::byte* lane_offers::target(int rank, std::uint64_t offset, std::uint64_t siz
 
 lane_offers::readable lane_offers::find_readable(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
-    found const there = find_source(rank, offset, size, expected);
-    if (there.is_theirs)
-        lanes_.count_moved(size);
+    found const there = count_source(rank, offset, size, expected);
     return {there.at, takes_lines_of(there, size)};
 }
 

@@ -77,6 +77,7 @@ private:
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
     /// source() and target(), uncounted.
     [[nodiscard]] found find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] found count_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Calls move(at, bytes) for each unit that this rank claims of a block: in the slot of rank 1, which does so from the block's begin on,
     /// rank 0 from its end.

@@ -215,13 +215,14 @@ struct engine::impl {
     /// One round over everything; token held. The number of messages handled.
     int poll(int budget, poller who = poller::foreground);
     int poll_transports(int budget);
+    /// The short way of try_send_small and try_send_tiny (send.cpp). The peer and the handler are possible.
+    [[nodiscard]] bool send_tiny(peer to, tiny, std::byte const* first, std::byte const* second);
     /// No other rank and nobody else's program wants this core, as far as is known.
     [[nodiscard]] bool has_core() const noexcept { return !config.oversubscribed && !shares_core.load(std::memory_order_relaxed); }
     /// Who ran while a wait yielded.
     enum class neighbour {
-        known,      ///< other ranks: there are more than cores
         none,
-        passing,    ///< somebody who soon waited, too
+        passing,    ///< somebody who soon waited, too; other ranks, where there are more than cores
         computing,  ///< somebody who did not
     };
     neighbour give_way() noexcept;

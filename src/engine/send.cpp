@@ -17,24 +17,31 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
         impl_->send({.to = to, .handler = h, .head = head});
 }
 
+[[gnu::always_inline]] inline bool engine::impl::send_tiny(peer to, tiny t, std::byte const* first, std::byte const* second)
+{
+    peer_state& p = peers[to];
+    unsigned const bytes = t.first + t.second;
+    // Acquire: pairs with whoever chose the transport, or emptied the queue. The limits are 0 before there is a transport.
+    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_inline ||
+        !p.via->try_send_inline(to, {static_cast<transport::handler_id>(wire::first_direct + t.handler), t.first, t.second}, first, second))
+        [[unlikely]]
+        return false;
+    counts.sent(bytes);
+    return true;
+}
+
 bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)
 {
     impl& m = *impl_;
     std::size_t const bytes = first.size() + second.size();
     if (to >= m.config.size || h >= wire::direct_handlers) [[unlikely]]
         return false;
+    auto const part = [](std::span<std::byte const> s) { return static_cast<std::uint8_t>(s.size()); };
+    if (bytes <= 255 && m.send_tiny(to, {h, part(first), part(second)}, first.data(), second.data())) [[likely]]
+        return true;
     peer_state& p = m.peers[to];
     auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
-    // Acquire: pairs with whoever chose the transport, or emptied the queue. The limits are 0 before there is a transport.
-    std::uint32_t const flags = p.flags.load(std::memory_order_acquire);
-    if (flags == 0 && bytes <= p.max_inline) [[likely]] {
-        auto const part = [](std::span<std::byte const> s) { return static_cast<std::uint8_t>(s.size()); };
-        if (p.via->try_send_inline(to, {kind, part(first), part(second)}, first.data(), second.data())) [[likely]] {
-            m.counts.sent(bytes);
-            return true;
-        }
-    }
-    if ((flags & peer_state::unresolved) != 0)
+    if ((p.flags.load(std::memory_order_acquire) & peer_state::unresolved) != 0)
         (void)m.reach(to);
     if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_eager ||
         p.via->try_send(to, kind, first, second) != transport::send_status::sent)
@@ -45,18 +52,7 @@ bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> fi
 
 bool engine::try_send_tiny(peer to, tiny t, std::byte const* first, std::byte const* second)
 {
-    impl& m = *impl_;
-    unsigned const bytes = t.first + t.second;
-    if (to >= m.config.size || t.handler >= wire::direct_handlers) [[unlikely]]
-        return false;
-    peer_state& p = m.peers[to];
-    // As in try_send_small.
-    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_inline ||
-        !p.via->try_send_inline(to, {static_cast<transport::handler_id>(wire::first_direct + t.handler), t.first, t.second}, first, second))
-        [[unlikely]]
-        return false;
-    m.counts.sent(bytes);
-    return true;
+    return to < impl_->config.size && t.handler < wire::direct_handlers && impl_->send_tiny(to, t, first, second);
 }
 
 void engine::send_small(peer to, handler_id h, std::span<std::byte const> first, std::span<std::byte const> second)

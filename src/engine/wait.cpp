@@ -162,7 +162,7 @@ engine::impl::neighbour engine::impl::give_way() noexcept
 {
     if (config.oversubscribed) {
         ::sched_yield();
-        return neighbour::known;
+        return neighbour::passing;
     }
     std::int64_t const left = base::monotonic_ns();
     ::sched_yield();
@@ -277,9 +277,8 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (idle < spins + yields) {
             yielded = true;
             switch (give_way()) {
-            case neighbour::known:
-            case neighbour::passing: break;
             case neighbour::none: spins = thresholds::spins; break;
+            case neighbour::passing: break;
             case neighbour::computing: idle = spins + yields; break;
             }
             continue;

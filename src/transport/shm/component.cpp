@@ -82,7 +82,7 @@ public:
 
     bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body) override
     {
-        return outbound_[to].send_one(s, head, body);
+        return outbound_[to].send_few(s, head, body);
     }
 
     int poll(int budget) override

@@ -12,7 +12,7 @@ namespace towline::transport::shm {
 class alignas(64) outbound {
 public:
     /// The short way of at most short_bytes. False, and nothing happened, if anything is in its way, as before the first message.
-    [[nodiscard, gnu::always_inline]] bool send_one(inline_shape s, std::byte const* head, std::byte const* body) noexcept
+    [[nodiscard, gnu::always_inline]] bool send_few(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             return false;
