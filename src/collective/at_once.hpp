@@ -19,7 +19,7 @@ public:
 
     [[nodiscard]] state barrier()
     {
-        return run([this] {
+        return run_quietly([this] {
             if (meets_all_) {
                 lanes_.publish(number_, 1, all_ranks);
                 meet_all();
@@ -38,7 +38,7 @@ public:
 
     [[nodiscard]] state bcast(void* data, std::uint64_t bytes, int root)
     {
-        return run([=, this] {
+        return run_quietly([=, this] {
             one_way_ = true;
             if (lanes_.rank() == root) {
                 show(data, bytes, bytes);
@@ -53,7 +53,7 @@ public:
     /// `receive` is looked at by the root only.
     [[nodiscard]] state gather(void const* send, void* receive, std::uint64_t bytes, int root)
     {
-        return run([=, this] {
+        return run_quietly([=, this] {
             one_way_ = true;
             if (lanes_.rank() != root) {
                 show(send, bytes, bytes, root);
@@ -68,7 +68,7 @@ public:
     /// `send` is looked at by the root only, whose `receive` may be its own block of it.
     [[nodiscard]] state scatter(void const* send, void* receive, std::uint64_t bytes, int root)
     {
-        return run([=, this] {
+        return run_quietly([=, this] {
             one_way_ = true;
             std::uint64_t const all = bytes * static_cast<std::uint64_t>(lanes_.size());
             std::uint64_t const mine = bytes * static_cast<std::uint64_t>(lanes_.rank());
@@ -85,7 +85,7 @@ public:
 
     [[nodiscard]] state allgather(void const* send, void* receive, std::uint64_t bytes)
     {
-        return run([=, this] {
+        return run_quietly([=, this] {
             show(send, bytes, bytes);
             copy(block(receive, lanes_.rank(), bytes), send, bytes);
             from_others(receive, bytes, 0, bytes);
@@ -97,7 +97,7 @@ public:
     /// Not in place.
     [[nodiscard]] state alltoall(void const* send, void* receive, std::uint64_t bytes)
     {
-        return run([=, this] {
+        return run_quietly([=, this] {
             std::uint64_t const all = bytes * static_cast<std::uint64_t>(lanes_.size());
             std::uint64_t const mine = bytes * static_cast<std::uint64_t>(lanes_.rank());
             show(send, all, all);
@@ -112,7 +112,7 @@ public:
     template <class Combine>
     [[nodiscard]] state reduce(void const* own, void* receive, std::uint64_t bytes, Combine&& combine, int root)
     {
-        return run([=, this, &combine] {
+        return run_quietly([=, this, &combine] {
             one_way_ = true;
             if (lanes_.rank() != root) {
                 show(own, bytes, bytes, root);
@@ -130,7 +130,7 @@ public:
     template <class Combine>
     [[nodiscard]] state allreduce(void const* own, void* receive, std::uint64_t bytes, Combine&& combine)
     {
-        return run([=, this, &combine] {
+        return run_quietly([=, this, &combine] {
             if (meets_all_) {
                 show(own, bytes, bytes, all_ranks, own != receive);
                 meet_all();
@@ -154,7 +154,7 @@ public:
     template <class Combine>
     [[nodiscard]] state reduce_scatter(void const* own, void* receive, std::uint64_t bytes, Combine&& combine)
     {
-        return run([=, this, &combine] {
+        return run_quietly([=, this, &combine] {
             std::uint64_t const all = bytes * static_cast<std::uint64_t>(lanes_.size());
             std::uint64_t const mine = bytes * static_cast<std::uint64_t>(lanes_.rank());
             show(own, all, all);
@@ -169,7 +169,7 @@ public:
     template <class Combine>
     [[nodiscard]] state scan(void const* own, void* receive, std::uint64_t bytes, Combine&& combine)
     {
-        return run([=, this, &combine] {
+        return run_quietly([=, this, &combine] {
             one_way_ = true;
             show(own, bytes, bytes, all_ranks, own != receive);
             for (int r = 0; r < lanes_.rank(); ++r)

@@ -27,7 +27,8 @@ public:
 protected:
     template <class Wait>
     at_once_steps(lanes& l, bool crowded, Wait const& wait) noexcept
-        : lanes_(l), number_(l.begin()), offers_(l, number_), meets_all_(looks_around(l.size(), crowded)), waits_(&wait),
+        : lanes_(l), number_(l.begin()), offers_(l, number_), meets_all_(looks_around(l.size(), crowded)),
+          looks_(crowded ? looks_crowded : looks), waits_(&wait),
           wait_([](void const* self, bool (*is_met)(void*), void* context, int rank) {
               (*static_cast<Wait const*>(self))([=] { return is_met(context); }, rank);
           })
@@ -37,8 +38,8 @@ protected:
     at_once_steps& operator=(at_once_steps const&) = delete;
     ~at_once_steps() = default;
 
-    /// Looks at a slot before it waits: the others are about to come, most of the time.
-    static constexpr int looks = 200;
+    /// Looks at a slot before it waits: the others are about to come, most of the time, where they have cores.
+    static constexpr int looks = 200, looks_crowded = 1;
     /// Looks for a stage between two looks for the dead.
     static constexpr std::uint32_t looks_at_dead = 256;
 
@@ -46,14 +47,7 @@ protected:
     template <class Part, class Remain>
     [[nodiscard]] state run(Part&& part, Remain&& remain)
     {
-        state ending = state::ended;
-        try {
-            part();
-        } catch (state why) {
-            ending = why;
-            lanes_.fail(number_, static_cast<std::uint64_t>(why));
-            remain();
-        }
+        state const ending = attempt(part, remain);
         lanes_.finish(number_);
         return ending;
     }
@@ -61,6 +55,14 @@ protected:
     [[nodiscard]] state run(Part&& part)
     {
         return run(part, [] {});
+    }
+    /// One in which whoever reads what others lent tells them.
+    template <class Part>
+    [[nodiscard]] state run_quietly(Part&& part)
+    {
+        state const ending = attempt(part, [] {});
+        lanes_.finish_quietly(number_);
+        return ending;
     }
 
     [[nodiscard]] static std::byte* block(void* all, int rank, std::uint64_t bytes) noexcept
@@ -133,7 +135,7 @@ protected:
     template <class HasCome>
     void await(int rank, HasCome has_come)
     {
-        for (int i = 0; i < looks; ++i)
+        for (int i = 0; i < looks_; ++i)
             if (has_come()) [[likely]]
                 return;
         wait_for(rank, has_come);
@@ -206,10 +208,24 @@ protected:
     std::uint64_t const number_;
     lane_offers offers_;
     bool const meets_all_;
+    int const looks_;
     bool one_way_ = false;  ///< as of lanes::are_posted
     bool is_lent_ = false;
 
 private:
+    template <class Part, class Remain>
+    [[nodiscard]] state attempt(Part&& part, Remain&& remain)
+    {
+        try {
+            part();
+        } catch (state why) {
+            lanes_.fail(number_, static_cast<std::uint64_t>(why));
+            remain();
+            return why;
+        }
+        return state::ended;
+    }
+
     void const* waits_;
     void (*wait_)(void const* waits, bool (*is_met)(void*), void* context, int rank);
 };

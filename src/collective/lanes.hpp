@@ -112,11 +112,16 @@ public:
     /// The rank looks at nobody's slot for this operation any more.
     void finish(std::uint64_t number) noexcept
     {
-        if ((++counts_.operations & 63) == 0)
-            publish_counts();
-        own_->finished.store(number, std::memory_order_release);
-        finished_.store(number, std::memory_order_release);
-        wake(everybody);  // who runs ahead may wait for that
+        end(number);
+        wake(everybody);  // who lent something, or runs ahead, may wait for that
+    }
+    /// The same, where nobody waits for that but who runs ahead. To wake all would take longer than the operation, and who cannot go on gets
+    /// several operations for it: until then this rank needs nothing of it.
+    void finish_quietly(std::uint64_t number) noexcept
+    {
+        end(number);
+        if (number % std::max<std::uint64_t>(limits_.payloads / 4, 1) == 0)
+            wake(everybody);
     }
 
     [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return slot_at(own_, number); }
@@ -189,6 +194,13 @@ private:
     [[nodiscard]] std::byte* payload_at(lane* l, std::uint64_t number) const noexcept
     {
         return reinterpret_cast<std::byte*>(l + 1) + limits_.slots * sizeof(slot) + (number & (limits_.payloads - 1)) * payload_bytes;
+    }
+    void end(std::uint64_t number) noexcept
+    {
+        if ((++counts_.operations & 63) == 0)
+            publish_counts();
+        own_->finished.store(number, std::memory_order_release);
+        finished_.store(number, std::memory_order_release);
     }
     void let_go(lane*) noexcept;
     void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }

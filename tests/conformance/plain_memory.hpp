@@ -20,7 +20,7 @@ using transport::peer;
 
 class plain_memory {
 public:
-    explicit plain_memory(peer size) : inboxes_(size), events_(size), gone_(size)
+    explicit plain_memory(peer size, bool doorbells = false) : doorbells_(doorbells), inboxes_(size), events_(size), gone_(size)
     {
         for (auto& i : inboxes_)
             i.resize((shm::inbox_bytes(size) + sizeof(line) - 1) / sizeof(line));
@@ -61,6 +61,8 @@ private:
         peer size() const noexcept override { return static_cast<peer>(m_.inboxes_.size()); }
         towline::base::fence_side fences() const noexcept override { return towline::base::fence_side::notifier_fences; }
 
+        bool has_doorbells() const noexcept override { return m_.doorbells_; }
+
         void* allocate(std::size_t bytes) noexcept override
         {
             if (m_.exhausted_.load())
@@ -96,6 +98,7 @@ private:
         peer rank_;
     };
 
+    bool const doorbells_;
     std::mutex mutable mutex_;
     std::map<std::uintptr_t, block> blocks_;
     std::vector<std::vector<line>> inboxes_;

@@ -114,9 +114,9 @@ private:
     towline::base::event_count event_;
 };
 
-class shm_world {
+template <bool Doorbells> class shm_world {
 public:
-    explicit shm_world(peer size) : memory_(size) {}
+    explicit shm_world(peer size) : memory_(size, Doorbells) {}
     std::unique_ptr<component> make(peer rank) { return shm::make(memory_.of(rank)); }
     towline::base::event_count& event(peer p) { return memory_.event(p); }
     bool gone(peer p) { return memory_.of(p)->gone(p); }
@@ -258,7 +258,8 @@ std::vector<subject> const& subjects()
 {
     static std::vector<subject> const all{
         {"self", 1, threads<self_world>},
-        {"shm_threads", 64, threads<shm_world>},
+        {"shm_threads", 64, threads<shm_world<false>>},
+        {"shm_doorbells", 64, threads<shm_world<true>>},
         {"shm_processes", 16, processes<open_shm>},
         {"sim", 64, threads<sim_world<false>>},
         {"sim_get", 64, threads<sim_world<true>>},

@@ -6,6 +6,7 @@
 #include "towline/error.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <mutex>
 #include <utility>
@@ -34,6 +35,8 @@ public:
         if (inbox_.size() < inbox_bytes(size_))
             throw error(
                 fmt::format("the inbox of rank {} has {} bytes; {} ranks need {}", rank_, inbox_.size(), size_, inbox_bytes(size_)));
+        if (env_->has_doorbells())
+            rung_.resize((size_ + 63) / 64);
     }
 
     ~shm_component() override
@@ -93,32 +96,9 @@ public:
             report_losses();
         if (forgettable_ != 0) [[unlikely]]
             forget();
-        std::size_t const n = inbound_.size();
-        if (n == 0 || budget <= 0)
+        if (inbound_.empty() || budget <= 0)
             return 0;
-        // The ring that was used last is the likeliest to be used next, so it is first, and looked at more often than the others. But a
-        // ring that never runs dry must not keep the others waiting: after a turn with messages from it, the others come first.
-        if (!had_turn_) {
-            if (int const run = drain(0, budget); run != 0 || n == 1) {
-                had_turn_ = n > 1;
-                return run;
-            }
-        }
-        had_turn_ = false;
-        for (std::size_t looked = 0; looked < n; ++looked) {
-            if (looked % slice == slice - 1) {
-                if (int const run = drain(0, budget); run != 0)
-                    return run;
-            }
-            if (cursor_ >= inbound_.size())
-                cursor_ = 0;
-            std::size_t const i = cursor_++;
-            if (int const run = drain(i, budget); run != 0) {
-                std::swap(inbound_[0], inbound_[i]);
-                return run;
-            }
-        }
-        return 0;
+        return rung_.empty() ? poll_all(budget) : poll_rung(budget);
     }
 
     bool peek(peer from, next_message& next) override
@@ -153,7 +133,75 @@ private:
         bool known = false;  ///< its mailbox was seen
         bool lost = false;   ///< what it wrote is corrupt: nothing of it is looked at any more
         bool dead = false;   ///< its ring is forgotten once it is empty
+        std::uint32_t at = no_ring;  ///< its ring in inbound_
     };
+    static constexpr std::uint32_t no_ring = ~std::uint32_t{0};
+
+    /// Where everybody has a core.
+    int poll_all(int budget)
+    {
+        std::size_t const n = inbound_.size();
+        // The ring that was used last is the likeliest to be used next, so it is first, and looked at more often than the others. But a
+        // ring that never runs dry must not keep the others waiting: after a turn with messages from it, the others come first.
+        if (!had_turn_) {
+            if (int const run = drain(0, budget); run != 0 || n == 1) {
+                had_turn_ = n > 1;
+                return run;
+            }
+        }
+        had_turn_ = false;
+        for (std::size_t looked = 0; looked < n; ++looked) {
+            if (looked % slice == slice - 1) {
+                if (int const run = drain(0, budget); run != 0)
+                    return run;
+            }
+            if (cursor_ >= inbound_.size())
+                cursor_ = 0;
+            std::size_t const i = cursor_++;
+            if (int const run = drain(i, budget); run != 0) {
+                to_front(i);
+                return run;
+            }
+        }
+        return 0;
+    }
+
+    /// With doorbells: each ring whose bell was rung is looked at until it is empty. Which comes first goes round, so that none that never
+    /// runs dry keeps the others waiting.
+    int poll_rung(int budget)
+    {
+        for (std::size_t w = 0; w < rung_.size(); ++w) {
+            doorbells& bells = bells_of(inbox_, w);
+            if (bells.load(std::memory_order_relaxed) != 0)
+                rung_[w] |= bells.exchange(0, std::memory_order_acquire);
+        }
+        int run = 0;
+        while (run < budget && find_rung()) {
+            std::size_t const bell = cursor_++;
+            std::uint32_t const at = bell < size_ ? senders_[bell].at : no_ring;
+            if (at != no_ring)
+                run += drain(at, budget - run);
+            if (run < budget)  // it is empty
+                rung_[bell / 64] &= ~(std::uint64_t{1} << bell % 64);
+        }
+        return run;
+    }
+
+    /// Moves the cursor to the next sender that was heard.
+    bool find_rung() noexcept
+    {
+        // The word where it begins once for the bits from the cursor on, and once for all.
+        for (std::size_t i = 0; i <= rung_.size(); ++i) {
+            std::size_t const w = cursor_ / 64 % rung_.size();
+            std::uint64_t const rest = rung_[w] & ~std::uint64_t{0} << cursor_ % 64;
+            if (rest != 0) {
+                cursor_ = w * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+                return true;
+            }
+            cursor_ = (w + 1) * 64;
+        }
+        return false;
+    }
 
     /// Runs messages of one ring.
     int drain(std::size_t i, int budget)
@@ -218,8 +266,20 @@ private:
         auto const at = std::ranges::find(inbound_, source, &inbound::source);
         if (at == inbound_.end())
             return false;
-        std::swap(inbound_[0], *at);
+        to_front(static_cast<std::size_t>(at - inbound_.begin()));
         return true;
+    }
+    void to_front(std::size_t i) noexcept
+    {
+        std::swap(inbound_[0], inbound_[i]);
+        senders_[inbound_[0].source].at = 0;
+        senders_[inbound_[i].source].at = static_cast<std::uint32_t>(i);
+    }
+    /// It may have written something for which nobody else will tell us.
+    void ring_for(peer source) noexcept
+    {
+        if (!rung_.empty())
+            rung_[source / 64] |= std::uint64_t{1} << source % 64;
     }
 
     void look_for_rings()
@@ -235,10 +295,13 @@ private:
             senders_[p].known = true;
             try {
                 auto const [header, capacity] = attach_ring(*env_, p, rank_, offset);
-                if (header != nullptr)
+                if (header != nullptr) {
+                    senders_[p].at = static_cast<std::uint32_t>(inbound_.size());
                     inbound_.push_back({ring_reader(header, capacity), p});
-                else
+                    ring_for(p);  // its bell may have been heard before
+                } else {
                     lose(p, fmt::format("rank {} announced a ring at offset {} of its segment, where none is", p, offset));
+                }
             } catch (error const& e) {
                 lose(p, e.what());
             }
@@ -261,9 +324,17 @@ private:
             sender const& s = senders_[in.source];
             return s.lost || (s.dead && !in.reader.ready());
         });
-        // Those of the dead that still have something to say come again.
-        forgettable_ =
-            static_cast<std::size_t>(std::ranges::count_if(inbound_, [&](inbound const& in) { return senders_[in.source].dead; }));
+        for (sender& s : senders_)
+            s.at = no_ring;
+        forgettable_ = 0;
+        for (std::uint32_t i = 0; i < inbound_.size(); ++i) {
+            sender& s = senders_[inbound_[i].source];
+            s.at = i;
+            if (s.dead) {  // but still has something to say: it comes again
+                ++forgettable_;
+                ring_for(inbound_[i].source);
+            }
+        }
         cursor_ = 0;
         had_turn_ = false;
     }
@@ -300,9 +371,10 @@ private:
     // the poller's
     std::vector<inbound> inbound_;  ///< the busiest first
     std::vector<sender> senders_;
+    std::vector<std::uint64_t> rung_;  ///< bells that were heard, and whose rings may not be empty; no words where there are no bells
     ring_reader::view peeked_;      ///< of the first of them
     std::uint64_t announced_seen_ = 0;
-    std::size_t cursor_ = 0;
+    std::size_t cursor_ = 0;       ///< of inbound_, or among senders where these have bells
     std::size_t forgettable_ = 0;  ///< senders that are lost or dead since the last look, or dead and not yet silent
     bool had_turn_ = false;
     // losses found by senders, told by the poller

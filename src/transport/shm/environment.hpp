@@ -20,6 +20,9 @@ public:
     [[nodiscard]] virtual peer rank() const noexcept = 0;
     [[nodiscard]] virtual peer size() const noexcept = 0;
     [[nodiscard]] virtual base::fence_side fences() const noexcept = 0;
+    /// Ranks outnumber cores, so that polls cost more than messages: who writes rings the receiver's bell, and who polls looks at the rings
+    /// of those who did. The same for all ranks.
+    [[nodiscard]] virtual bool has_doorbells() const noexcept = 0;
 
     /// Memory of the own arena, aligned to 64; null if there is none.
     [[nodiscard]] virtual void* allocate(std::size_t bytes) noexcept = 0;
@@ -39,17 +42,21 @@ public:
 /// The environment of this process's job: heap and membership.
 [[nodiscard]] std::unique_ptr<environment> job_environment();
 
-/// How an inbox is laid out (docs/wire.md): an announcement counter, and from byte 4096 one mailbox per sender.
+/// How an inbox is laid out (docs/wire.md): an announcement counter, doorbells, and from byte 4096 one mailbox per sender.
 struct announcements {
     alignas(64) std::atomic<std::uint64_t> count;  ///< bumped after a mailbox was filled
 };
+/// The bells of 64 senders, a bit each: set by the sender after it has written, cleared by the owner of the inbox before it looks.
+using doorbells = std::atomic<std::uint64_t>;
 struct mailbox {
     /// Where the sender's ring begins in its segment; 0: none yet. Written once by the sender, then by the owner of the inbox as it moves
     /// on.
     alignas(64) std::atomic<std::uint64_t> ring;
 };
 static_assert(sizeof(mailbox) == 64);
+inline constexpr std::size_t doorbells_begin = 64;
 inline constexpr std::size_t mailboxes_begin = 4096;
+inline constexpr peer most_with_doorbells = (mailboxes_begin - doorbells_begin) * 8;
 
 [[nodiscard]] constexpr std::size_t inbox_bytes(peer size) noexcept
 {
@@ -58,6 +65,11 @@ inline constexpr std::size_t mailboxes_begin = 4096;
 [[nodiscard]] inline announcements& announced(std::span<std::byte> inbox) noexcept
 {
     return *reinterpret_cast<announcements*>(inbox.data());
+}
+/// Of the senders from 64 * `nth` on.
+[[nodiscard]] inline doorbells& bells_of(std::span<std::byte> inbox, std::size_t nth) noexcept
+{
+    return *(reinterpret_cast<doorbells*>(inbox.data() + doorbells_begin) + nth);
 }
 [[nodiscard]] inline mailbox& box_of(std::span<std::byte> inbox, peer sender) noexcept
 {

@@ -1,6 +1,7 @@
 #include "transport/shm/environment.hpp"
 
 #include "heap/heap.hpp"
+#include "job/file.hpp"
 #include "job/job.hpp"
 #include "towline/error.hpp"
 #include "transport/shm/ring.hpp"
@@ -11,11 +12,14 @@ namespace towline::transport::shm {
 
 namespace {
 
+static_assert(job::max_ranks <= most_with_doorbells);
+
 class of_job final : public environment {
 public:
     peer rank() const noexcept override { return static_cast<peer>(job_.rank()); }
     peer size() const noexcept override { return static_cast<peer>(job_.size()); }
     base::fence_side fences() const noexcept override { return job_.header().fences; }
+    bool has_doorbells() const noexcept override { return job_.header().size > job_.header().cores; }
 
     void* allocate(std::size_t bytes) noexcept override { return heap::try_allocate(bytes); }
     void deallocate(void* block) noexcept override { heap::deallocate(block); }

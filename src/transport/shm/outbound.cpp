@@ -40,6 +40,10 @@ bool outbound::begin(environment& env, peer to, std::size_t bytes)
     mailbox& box = box_of(inbox, env.rank());
     event_ = &env.event(to);
     fences_ = env.fences();
+    if (env.has_doorbells()) {
+        bells_ = &bells_of(inbox, env.rank() / 64);
+        own_bell_ = std::uint64_t{1} << env.rank() % 64;
+    }
     if (std::uint64_t const offset = box.ring.load(std::memory_order_acquire); offset != 0)
         return resume(env, to, offset);
     std::uint32_t const capacity = capacity_for(bytes);

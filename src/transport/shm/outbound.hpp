@@ -18,7 +18,7 @@ public:
             return false;
         bool const sent = state_ == state::open && writer_.write_few(s, head, body);
         if (sent) [[likely]]
-            event_->notify(fences_);
+            tell();
         locked_.store(false, std::memory_order_release);
         return sent;
     }
@@ -34,8 +34,7 @@ public:
             if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
                 return s;
         }
-        // After the publication; no system call and no fence unless somebody sleeps.
-        event_->notify(fences_);
+        tell();
         return send_status::sent;
     }
 
@@ -69,6 +68,13 @@ private:
         std::atomic<bool>& flag_;
     };
 
+    /// After the publication; no system call and no fence unless somebody sleeps, or has a bell.
+    void tell() noexcept
+    {
+        if (bells_ != nullptr) [[unlikely]]
+            bells_->fetch_or(own_bell_, std::memory_order_release);
+        event_->notify(fences_);
+    }
     bool begin(environment&, peer to, std::size_t bytes);
     bool resume(environment&, peer to, std::uint64_t offset);
     send_status make_room(environment&, peer to, handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
@@ -85,6 +91,8 @@ private:
     base::fence_side fences_{};
     base::event_count* event_ = nullptr;
     ring_writer writer_;
+    doorbells* bells_ = nullptr;     ///< of the receiver, if it has any
+    std::uint64_t own_bell_ = 0;     ///< its bit for this rank
     std::uint64_t full_seen_ = 0;    ///< the consumer's position when the ring was last found full
     std::array<ring_header*, 8> retired_{};  ///< left by the writer, perhaps not yet by the consumer; rings only double, so few
 };

@@ -37,14 +37,18 @@ struct node {
     }
 };
 
+/// Without and with doorbells.
+class shm_rings : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(shm, shm_rings, testing::Bool(), [](auto const& p) { return p.param ? "doorbells" : "looking_around"; });
+
 shm::ring_header* ring_of(plain_memory& memory, peer from, peer to)
 {
     return reinterpret_cast<shm::ring_header*>(shm::box_of(memory.inbox(to), from).ring.load());
 }
 
-TEST(shm, a_peer_that_did_not_join_yet_finds_its_messages)
+TEST_P(shm_rings, a_peer_that_did_not_join_yet_finds_its_messages)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     for (std::uint64_t i = 0; i < 5; ++i)
         ASSERT_EQ(a.send(1, i), send_status::sent);
@@ -55,9 +59,9 @@ TEST(shm, a_peer_that_did_not_join_yet_finds_its_messages)
     EXPECT_EQ(b.got, (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
 }
 
-TEST(shm, rings_are_made_on_first_use_and_start_small)
+TEST_P(shm_rings, rings_are_made_on_first_use_and_start_small)
 {
-    plain_memory memory(8);
+    plain_memory memory(8, GetParam());
     node a(memory, 0);
     EXPECT_EQ(memory.blocks(), 0u);
     ASSERT_EQ(a.send(1, 1), send_status::sent);
@@ -66,9 +70,9 @@ TEST(shm, rings_are_made_on_first_use_and_start_small)
     EXPECT_EQ(ring_of(memory, 0, 1)->capacity, shm::first_cells);
 }
 
-TEST(shm, a_busy_ring_grows_and_gives_the_old_ones_back)
+TEST_P(shm_rings, a_busy_ring_grows_and_gives_the_old_ones_back)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     node b(memory, 1);
     std::uint64_t sent = 0;
@@ -86,9 +90,9 @@ TEST(shm, a_busy_ring_grows_and_gives_the_old_ones_back)
     EXPECT_EQ(memory.blocks(), 1u);
 }
 
-TEST(shm, a_receiver_that_is_away_makes_no_ring_grow)
+TEST_P(shm_rings, a_receiver_that_is_away_makes_no_ring_grow)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     int sent = 0;
     for (int i = 0; i < 1000; ++i)
@@ -97,9 +101,9 @@ TEST(shm, a_receiver_that_is_away_makes_no_ring_grow)
     EXPECT_EQ(memory.blocks(), 1u);
 }
 
-TEST(shm, a_long_message_gets_a_ring_that_holds_it_at_once)
+TEST_P(shm_rings, a_long_message_gets_a_ring_that_holds_it_at_once)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     node b(memory, 1);
     for (std::uint64_t i = 0; i < 10; ++i)
@@ -111,9 +115,9 @@ TEST(shm, a_long_message_gets_a_ring_that_holds_it_at_once)
     EXPECT_EQ(ring_of(memory, 0, 1)->capacity, shm::capacity_for(shm::max_eager));
 }
 
-TEST(shm, without_memory)
+TEST_P(shm_rings, without_memory)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     node b(memory, 1);
     memory.exhaust(true);
@@ -134,14 +138,15 @@ TEST(shm, without_memory)
     EXPECT_EQ(memory.blocks(), 1u);
 }
 
-TEST(shm, no_ring_starves_behind_a_busy_one)
+TEST_P(shm_rings, no_ring_starves_behind_a_busy_one)
 {
-    plain_memory memory(20);
+    constexpr peer ranks = 20;
+    plain_memory memory(ranks, GetParam());
     node receiver(memory, 0);
     std::vector<std::unique_ptr<node>> senders;
-    for (peer p = 1; p < 20; ++p)
+    for (peer p = 1; p < ranks; ++p)
         senders.push_back(std::make_unique<node>(memory, p));
-    std::vector<int> seen(20);
+    std::vector<int> seen(ranks);
     for (int round = 0; round < 200; ++round) {
         for (auto& s : senders) {
             while (s->send(0, 0) == send_status::sent) {
@@ -152,13 +157,48 @@ TEST(shm, no_ring_starves_behind_a_busy_one)
         for (peer p : receiver.from)
             ++seen[p];
     }
-    for (peer p = 1; p < 20; ++p)
+    for (peer p = 1; p < ranks; ++p)
         EXPECT_GE(seen[p], 40) << "of 1600 messages in 200 polls, sender " << p;
 }
 
-TEST(shm, the_dead_have_spoken_and_cost_nothing_more)
+// Bells of several words, some of them silent for long, and of ranks that are none.
+TEST_P(shm_rings, everybody_is_heard)
 {
-    plain_memory memory(3);
+    constexpr peer ranks = 200;
+    plain_memory memory(ranks, GetParam());
+    node receiver(memory, 70);
+    std::vector<std::unique_ptr<node>> senders;
+    for (peer p = 0; p < ranks; ++p)
+        senders.push_back(p == 70 ? nullptr : std::make_unique<node>(memory, p));
+    std::uint64_t sent = 0;
+    for (std::size_t every : {1, 199, 63, 64, 65, 7, 128}) {
+        for (std::size_t i = 0, p = 0; i < ranks; ++i, p = (p + every) % ranks) {
+            if (p == 70)
+                continue;
+            ASSERT_EQ(senders[p]->send(70, sent), send_status::sent);
+            ++sent;
+            if (i % 3 == 0) {
+                EXPECT_GE(receiver.it->poll(2), 1);
+            }
+        }
+        while (receiver.it->poll(100) != 0) {
+        }
+        std::ranges::sort(receiver.got);
+        ASSERT_EQ(receiver.got.size(), sent);
+        for (std::uint64_t i = 0; i < sent; ++i)
+            ASSERT_EQ(receiver.got[i], i);
+        EXPECT_FALSE(receiver.it->pending());
+    }
+    for (std::size_t word = 0; word < 4; ++word)
+        shm::bells_of(memory.inbox(70), word).store(~std::uint64_t{0});
+    EXPECT_EQ(receiver.it->poll(100), 0);
+    EXPECT_FALSE(receiver.it->pending());
+    EXPECT_TRUE(receiver.losses.empty());
+}
+
+TEST_P(shm_rings, the_dead_have_spoken_and_cost_nothing_more)
+{
+    plain_memory memory(3, GetParam());
     node a(memory, 0);
     node b(memory, 1);
     ASSERT_EQ(a.send(1, 1), send_status::sent);
@@ -179,9 +219,9 @@ TEST(shm, the_dead_have_spoken_and_cost_nothing_more)
     EXPECT_TRUE(b.losses.empty());
 }
 
-TEST(shm, a_full_ring_of_a_dead_peer_is_unreachable)
+TEST_P(shm_rings, a_full_ring_of_a_dead_peer_is_unreachable)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     while (a.send(1, 0) == send_status::sent) {
     }
@@ -191,9 +231,9 @@ TEST(shm, a_full_ring_of_a_dead_peer_is_unreachable)
     EXPECT_NE(a.it->why_not(1), "");
 }
 
-TEST(shm, who_is_no_peer)
+TEST_P(shm_rings, who_is_no_peer)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     EXPECT_EQ(a.send(0, 0), send_status::unreachable);
     EXPECT_EQ(a.send(2, 0), send_status::unreachable);
@@ -203,9 +243,9 @@ TEST(shm, who_is_no_peer)
     a.it->peer_died(77);
 }
 
-TEST(shm, successors_in_the_same_process)
+TEST_P(shm_rings, successors_in_the_same_process)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     std::uint64_t sent = 0;
     std::vector<std::uint64_t> got;
     for (int life = 0; life < 12; ++life) {
@@ -229,7 +269,7 @@ TEST(shm, successors_in_the_same_process)
 }
 
 // What a hostile or broken peer may write: it is named once, silenced, and everybody else goes on.
-TEST(shm, hostile_peers)
+TEST_P(shm_rings, hostile_peers)
 {
     using breaking = void (*)(plain_memory&, node& evil);
     breaking const ways[] = {
@@ -275,7 +315,7 @@ TEST(shm, hostile_peers)
     int way = 0;
     for (breaking const& b : ways) {
         SCOPED_TRACE(way++);
-        plain_memory memory(3);
+        plain_memory memory(3, GetParam());
         node evil(memory, 0);
         node victim(memory, 1);
         node other(memory, 2);
@@ -293,9 +333,9 @@ TEST(shm, hostile_peers)
     }
 }
 
-TEST(shm, a_mailbox_that_was_tampered_with)
+TEST_P(shm_rings, a_mailbox_that_was_tampered_with)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     shm::box_of(memory.inbox(1), 0).ring.store(64);
     EXPECT_EQ(a.send(1, 0), send_status::unreachable);
@@ -305,9 +345,9 @@ TEST(shm, a_mailbox_that_was_tampered_with)
     EXPECT_EQ(memory.blocks(), 0u);
 }
 
-TEST(shm, a_hostile_receiver)
+TEST_P(shm_rings, a_hostile_receiver)
 {
-    plain_memory memory(2);
+    plain_memory memory(2, GetParam());
     node a(memory, 0);
     ASSERT_EQ(a.send(1, 0), send_status::sent);
     ring_of(memory, 0, 1)->position.store(1234567);
