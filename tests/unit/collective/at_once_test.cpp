@@ -27,9 +27,20 @@ constexpr auto step_of = [](std::uint64_t words) {
         add_words(in, out, words, nullptr);
     };
 };
+/// Where this rank sleeps until it is told of something; null: it looks again and again.
+thread_local towline::base::event_count* bed = nullptr;
+
 constexpr auto until = [](auto&& is_met, int) {
-    while (!is_met())
-        std::this_thread::yield();
+    while (!is_met()) {
+        if (bed == nullptr) {
+            std::this_thread::yield();
+            continue;
+        }
+        std::uint32_t const key = bed->prepare_wait(towline::base::fence_side::notifier_fences);
+        if (is_met())
+            return bed->cancel_wait();
+        ASSERT_TRUE(bed->wait(key, std::chrono::minutes(1))) << "nobody told a rank that it can go on";
+    }
 };
 
 /// Blocks of any size in a buffer: word i of the one of rank r is at offsets[r] / 8 + i.
@@ -79,12 +90,9 @@ struct member {
         EXPECT_TRUE(build());
         col::lane_run run;
         run.start(l);
-        for (;;) {
-            state const how = run.advance(s.lane_steps(), s.operation());
-            if (how != state::waits)
-                return how;
-            std::this_thread::yield();
-        }
+        state how = state::waits;
+        until([&] { return (how = how == state::waits ? run.advance(s.lane_steps(), s.operation()) : how) != state::waits; }, 0);
+        return how;
     }
     /// As steps or at once, as this rank likes.
     template <class Kind = col::at_once, class Plain>
@@ -441,6 +449,56 @@ TEST(at_once, mixes_with_steps_where_blocks_are_read_in_place)
 {
     // Above 1 KiB they are lent, above 8 KiB, by one rank or for all ranks together, the operation is not done at once.
     play_turns(1500, 1100, {.posted = 1024, .shown = 8192}, [](threads_memory const& memory) { EXPECT_GT(memory.all.moved, 0u); });
+}
+
+// Few slots, so that ranks often run as far ahead as they may.
+TEST(at_once, who_sleeps_is_told)
+{
+    for (int const size : {2, 3, 5}) {
+        for (bool const crowded : {false, true}) {
+            threads_memory memory;
+            std::vector<towline::base::event_count> beds(static_cast<std::size_t>(size));
+            memory.beds = beds;
+            among(
+                memory, size, crowded,
+                [&](member& m) {
+                    bed = &beds[static_cast<std::size_t>(m.rank)];
+                    std::mt19937_64 same(base_seed());
+                    std::vector<std::uint64_t> in(64 * static_cast<std::uint64_t>(size)), out(in.size());
+                    for (std::uint64_t n = 0; n < 2000 && !testing::Test::HasFatalFailure(); ++n)
+                        play(m, same, n, 60, in, out);
+                },
+                {.posted = 128, .shown = 2048, .slots = 16, .payloads = 8});
+        }
+    }
+}
+
+// A root that runs ahead of one who only reads, at once, and tells nothing but that it has finished.
+TEST(at_once, who_runs_ahead_is_told)
+{
+    for (std::uint64_t const payloads : {1, 2, 4, 8, 32}) {
+        threads_memory memory;
+        std::vector<towline::base::event_count> beds(2);
+        memory.beds = beds;
+        among(
+            memory, 2, false,
+            [&](member& m) {
+                bed = &beds[static_cast<std::size_t>(m.rank)];
+                std::uint64_t data[20] = {};
+                for (std::uint64_t n = 0; n < 3000; ++n) {
+                    if (m.rank == 0) {
+                        std::ranges::fill(data, n);
+                        ASSERT_EQ(m.bcast(data, 20, 0), state::ended);
+                        continue;
+                    }
+                    if (m.random() % 16 == 0)
+                        std::this_thread::yield();
+                    ASSERT_EQ(col::at_once(m.l, false, until).bcast(data, sizeof data, 0), state::ended);
+                    ASSERT_EQ(data[19], n);
+                }
+            },
+            {.slots = 32, .payloads = payloads});
+    }
 }
 
 TEST(at_once, barriers_hold_everybody)

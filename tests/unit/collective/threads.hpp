@@ -50,7 +50,10 @@ public:
         return reinterpret_cast<std::byte*>(word);
     }
     bool is_shared_with(peer) noexcept override { return true; }
-    towline::base::sleeper sleeper(peer) noexcept override { return {}; }
+    towline::base::sleeper sleeper(peer p) noexcept override
+    {
+        return beds.empty() ? towline::base::sleeper{} : towline::base::sleeper{&beds[p], towline::base::fence_side::notifier_fences};
+    }
     bool is_gone(peer p) const noexcept override { return p == dead.load(std::memory_order_acquire); }
     void note(counts const& c) noexcept override
     {
@@ -62,6 +65,7 @@ public:
 
     bool only_allocated = false;  ///< nothing else is reached
     std::atomic<peer> dead{~peer{0}};
+    std::span<towline::base::event_count> beds;  ///< where ranks sleep; empty: none does
     counts all;
 
 private:
