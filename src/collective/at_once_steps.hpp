@@ -85,8 +85,8 @@ protected:
         if (bytes > lanes::inline_bytes)
             return offers_.post(data, bytes, stage, whom);
         lanes::slot& mine = lanes_.mine(number_);
-        copy(mine.line(), data, bytes);
-        mine.set(lanes::offer::in_line, bytes);
+        copy(mine.contents(), data, bytes);
+        mine.set(lanes::offer::in_slot, bytes);
         lanes_.publish(number_, stage, whom);
         lanes_.count_posted(bytes);
     }
@@ -164,14 +164,14 @@ protected:
         lanes_.all_are_at(number_);
     }
 
-    [[nodiscard]] bool is_in_line(int rank, std::uint64_t all) noexcept
+    [[nodiscard]] bool is_in_slot(int rank, std::uint64_t all) noexcept
     {
-        return lanes_.of(rank, number_).offers() == lanes::slot::terms{lanes::offer::in_line, all};
+        return lanes_.of(rank, number_).offers() == lanes::slot::terms{lanes::offer::in_slot, all};
     }
     void bring(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
-        if (is_in_line(rank, all)) [[likely]]
-            copy(to, lanes_.of(rank, number_).line() + offset, bytes);
+        if (is_in_slot(rank, all)) [[likely]]
+            copy(to, lanes_.of(rank, number_).contents() + offset, bytes);
         else
             offers_.bring(rank, to, offset, bytes, all);
     }
@@ -192,8 +192,8 @@ protected:
         auto const with = [&](int rank, auto&& use) {
             if (rank == lanes_.rank() && own != receive)
                 use(own);
-            else if (is_in_line(rank, all)) [[likely]]
-                use(lanes_.of(rank, number_).line() + offset);
+            else if (is_in_slot(rank, all)) [[likely]]
+                use(lanes_.of(rank, number_).contents() + offset);
             else
                 offers_.look_at(rank, offset, bytes, all, use);
         };

@@ -24,9 +24,9 @@ void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int who
 {
     bool const fits = bytes <= lanes::inline_bytes;
     lanes::slot& mine = lanes_.mine(number_);
-    move_bytes(fits ? mine.line() : lanes_.my_payload(number_), data, bytes);
+    move_bytes(fits ? mine.contents() : lanes_.my_payload(number_), data, bytes);
     lanes_.count_posted(bytes);
-    mine.set(fits ? lanes::offer::in_line : lanes::offer::behind, bytes);
+    mine.set(fits ? lanes::offer::in_slot : lanes::offer::behind, bytes);
     lanes_.publish(number_, stage, whom);
     if (!fits)
         prepare_payload(bytes);
@@ -58,7 +58,7 @@ void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t 
 {
     lanes::slot& mine = lanes_.mine(number_);
     bool const fits = end <= lanes::inline_bytes;
-    std::byte* const at = shared != nullptr ? shared : fits ? mine.line() : lanes_.my_payload(number_);
+    std::byte* const at = shared != nullptr ? shared : fits ? mine.contents() : lanes_.my_payload(number_);
     std::byte* to = at;
     for (lane_block const& b : blocks) {
         lane_entry const& e = b.entry;
@@ -73,7 +73,7 @@ void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t 
     }
     if (shared != nullptr)
         mine.send = lanes_.memory().find(shared, end);
-    mine.set(shared != nullptr ? lanes::offer::table_lent : fits ? lanes::offer::table_in_line : lanes::offer::table_behind, blocks.size());
+    mine.set(shared != nullptr ? lanes::offer::table_lent : fits ? lanes::offer::table_in_slot : lanes::offer::table_behind, blocks.size());
     lanes_.publish(number_, stage, whom);
     if (shared == nullptr && !fits)
         prepare_payload(end);
@@ -120,7 +120,7 @@ lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std:
     if (there.bytes != expected || offset > expected || size > expected - offset)
         throw state::failed_mismatch;
     switch (there.what) {
-    case lanes::offer::in_line: return {s.line() + offset, false};
+    case lanes::offer::in_slot: return {s.contents() + offset, false};
     case lanes::offer::behind: return {lanes_.payload_of(rank, number_) + offset, false};
     case lanes::offer::lent: return {reach(s.send + offset, size), rank != lanes_.rank()};
     default: throw state::failed_mismatch;
@@ -237,7 +237,7 @@ lane_table lane_offers::table_of(int rank)
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     switch (there.what) {
     case lanes::offer::failed: throw lane_run::failure_of(there);
-    case lanes::offer::table_in_line: return with_room(s.line(), lanes::inline_bytes);
+    case lanes::offer::table_in_slot: return with_room(s.contents(), lanes::inline_bytes);
     case lanes::offer::table_behind: return with_room(lanes_.payload_of(rank, number_), lanes::payload_bytes);
     case lanes::offer::table_lent:
         if (s.send == 0 || entries > most)

@@ -3,7 +3,7 @@
 // (but `claims`) and all others read.
 //
 //   lane     `finished`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
-//   slot     one line: how far the rank is in its operation, and what it offers: up to 48 bytes in the line itself, up to `payload_bytes`
+//   slot     four lines: how far the rank is in its operation, and what it offers: up to 240 bytes in the slot itself, up to `payload_bytes`
 //            in the payload, or where its buffers are (lent); or a table of such (lane_tables.hpp).
 //
 // A rank may run ahead of others: it writes a slot, or a payload, again when all have finished the operation that used it before. So a
@@ -29,22 +29,22 @@ namespace towline::collective {
 
 class lanes {
 public:
-    static constexpr std::uint64_t inline_bytes = 48;
+    static constexpr std::uint64_t inline_bytes = 240;
     static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
 
-    enum class offer : std::uint64_t { nothing, in_line, behind, lent, failed, table_in_line, table_behind, table_lent };
+    enum class offer : std::uint64_t { nothing, in_slot, behind, lent, failed, table_in_slot, table_behind, table_lent };
 
     struct alignas(64) slot {
         std::atomic<std::uint64_t> stage;
         /// Bytes, or entries, of what is offered << 3 | offer. A rank that fails writes it again while others read: what it had offered
         /// stays where it is.
         std::atomic<std::uint64_t> size;
-        std::uint64_t send;   ///< in the line: the bytes begin here. lent: where the send buffer is, or the table
+        std::uint64_t send;   ///< in the slot: the bytes begin here. lent: where the send buffer is, or the table
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::atomic<std::uint64_t> claims;  ///< lent: of a block that two ranks move (lane_offers::claim_units); the other adds, too
-        std::uint64_t rest[2];
+        std::byte rest[inline_bytes - 32];
 
         struct terms {
             offer what;
@@ -60,9 +60,9 @@ public:
         {
             size.store(bytes << 3 | static_cast<std::uint64_t>(o), std::memory_order_relaxed);
         }
-        [[nodiscard]] std::byte* line() noexcept { return reinterpret_cast<std::byte*>(&send); }
+        [[nodiscard]] std::byte* contents() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
-    static_assert(sizeof(slot) == 64);
+    static_assert(sizeof(slot) == 16 + inline_bytes);
 
     struct lane {
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations

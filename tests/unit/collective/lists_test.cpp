@@ -290,8 +290,9 @@ struct two {
 
 TEST_F(lists, who_copies_runs_ahead_as_far_as_there_is_room)
 {
-    for (std::uint64_t const n : {std::uint64_t{24}, std::uint64_t{25}}) {  // beside the entry in the line, or behind it
-        std::uint64_t const most = n == 24 ? two::limits.slots : two::limits.payloads;
+    constexpr std::uint64_t beside = col::lanes::inline_bytes - sizeof(col::lane_entry);
+    for (std::uint64_t const n : {beside, beside + 1}) {  // beside the entry in the slot, or behind it
+        std::uint64_t const most = n == beside ? two::limits.slots : two::limits.payloads;
         two t;
         std::vector<std::uint64_t> const none{0, 0}, given{0, n}, taken{n, 0};
         std::vector<bytes> out;
@@ -477,10 +478,10 @@ struct damaged_lanes {
         slot().set(o, n);
         all[0]->publish(1, 1, 1);
     }
-    void in_line(std::vector<col::lane_entry> const& e)
+    void in_slot(std::vector<col::lane_entry> const& e)
     {
-        entries(slot().line(), e);
-        offer(col::lanes::offer::table_in_line, e.size());
+        entries(slot().contents(), e);
+        offer(col::lanes::offer::table_in_slot, e.size());
     }
     void behind(std::vector<col::lane_entry> const& e)
     {
@@ -526,8 +527,8 @@ TEST(damaged, tables_that_are_good_are_taken)
 {
     bytes const data = filled(8, 1);
     damaged_lanes d;
-    std::memcpy(d.slot().line() + first_copy, data.data(), data.size());
-    d.in_line({{1, entry::copied, first_copy, 8}});
+    std::memcpy(d.slot().contents() + first_copy, data.data(), data.size());
+    d.in_slot({{1, entry::copied, first_copy, 8}});
     EXPECT_EQ(d.take(), state::ended);
     EXPECT_EQ(d.landing.content(), data);
 }
@@ -544,11 +545,11 @@ TEST(damaged, blocks_for_others_of_another_size_or_kind_are_a_mismatch)
     for (auto const& table : tables) {
         for (bool const long_way : {false, true}) {
             damaged_lanes d;
-            long_way ? d.behind(table) : d.in_line(table);
+            long_way ? d.behind(table) : d.in_slot(table);
             EXPECT_EQ(d.take(), state::failed_mismatch);
         }
     }
-    for (auto const what : {offer_kind::nothing, offer_kind::in_line, offer_kind::behind, offer_kind::lent}) {
+    for (auto const what : {offer_kind::nothing, offer_kind::in_slot, offer_kind::behind, offer_kind::lent}) {
         damaged_lanes d;
         d.offer(what, 8);
         EXPECT_EQ(d.take(), state::failed_mismatch);
@@ -566,23 +567,23 @@ TEST(damaged, nothing_outside_is_read)
     for (std::uint64_t const where : {std::uint64_t{0}, first_copy - 1, room - 7, room, room + 1, ~std::uint64_t{0}, ~std::uint64_t{7}})
         expect_lost([&](auto& d) { d.behind({{1, entry::copied, where, 8}}); });
     for (std::uint64_t const where : {std::uint64_t{0}, first_copy - 1, col::lanes::inline_bytes - 7, room - 8})
-        expect_lost([&](auto& d) { d.in_line({{1, entry::copied, where, 8}}); });
+        expect_lost([&](auto& d) { d.in_slot({{1, entry::copied, where, 8}}); });
     for (std::uint64_t const word : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 47, ~std::uint64_t{0}}) {
-        expect_lost([&](auto& d) { d.in_line({{1, entry::read, word, 8}}); });
+        expect_lost([&](auto& d) { d.in_slot({{1, entry::read, word, 8}}); });
         expect_lost([&](auto& d) {
             d.slot().send = word;
             d.offer(offer_kind::table_lent, 1);
         });
     }
     for (std::uint64_t const count : {std::uint64_t{683}, std::uint64_t{1} << 32, ~std::uint64_t{0} >> 3}) {
-        expect_lost([&](auto& d) { d.offer(offer_kind::table_in_line, count); });
+        expect_lost([&](auto& d) { d.offer(offer_kind::table_in_slot, count); });
         expect_lost([&](auto& d) { d.offer(offer_kind::table_behind, count); });
         expect_lost([&](auto& d) {
             d.slot().send = d.memory.find(d.all[0]->my_payload(1), 1);
             d.offer(offer_kind::table_lent, count * 1000);
         });
     }
-    expect_lost([&](auto& d) { d.offer(offer_kind::table_in_line, 3); });
+    expect_lost([&](auto& d) { d.offer(offer_kind::table_in_slot, 11); });
 }
 
 TEST(damaged, tables_in_any_order_end)
