@@ -29,9 +29,10 @@ BENCHES = {
     "message": (["message", "rate"], ["limits_small", "message"]),
     "call": (["null_call", "outstanding64"], ["limits_small", "call", "iceoryx2", "zeromq", "capnp", "grpc"]),
     "handover": (["handover", "null_call"], ["limits_bulk", "handover", "iceoryx2"]),
+    "team": (["barrier", "broadcast", "all_gather", "all_to_all", "all_reduce"], ["team"]),
     "argument": (["argument"], ["limits_bulk", "argument", "iceoryx2", "zeromq", "capnp", "grpc"]),
 }
-ON_TOWLINE = {"message", "call", "handover", "argument"}  # programs that run under `towline run`
+ON_TOWLINE = {"message", "call", "handover", "team", "argument"}  # programs that run under `towline run`
 SLOW = 0.5            # seconds: a figure whose turn takes longer gets fewer turns
 PATIENCE = 120        # seconds until a program that does not answer is given up
 

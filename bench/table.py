@@ -132,6 +132,13 @@ def handovers(data):
             yield Row(title, own, data.best(**same, subject="in_place"), peer)
 
 
+def teams(data):
+    """Of two ranks, back to back; `make bench-mpi` has the same operations of the MPI face, beside its peers."""
+    raw = data.best(bench="message", case="message", subject="raw")
+    for own in data.find(bench="team", subject="towline"):
+        yield Row(f"team, {own['case']}" + (f", {size_name(own['size'])}" if own["size"] else ""), own, raw if own["size"] <= 8 else None)
+
+
 def arguments(data):
     for own in sorted(data.find(bench="argument", case="argument", subject="towline"), key=lambda r: (r["variant"], r["mode"] != "untouched", r["size"])):
         same = {"bench": "argument", "case": "argument", "size": own["size"], "mode": own["mode"]}
@@ -173,7 +180,7 @@ def compiling(data):
             yield Row(title, own, asked=f"<= {bound} s", reached=own["median"] <= bound)
 
 
-SECTIONS = (("Messages", messages), ("Calls", calls), ("Hand-over", handovers), ("One argument", arguments), ("Serialization", serialization),
+SECTIONS = (("Messages", messages), ("Calls", calls), ("Hand-over", handovers), ("Teams", teams), ("One argument", arguments), ("Serialization", serialization),
             ("Compiling", compiling))
 HEAD = ["figure", "median", "min", "p90", "limit", "best peer", "ratio", "asked", "reached"]
 

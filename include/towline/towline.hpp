@@ -6,5 +6,6 @@
 #include <towline/rma_object.hpp>
 #include <towline/rma_vector.hpp>
 #include <towline/stats.hpp>
+#include <towline/team.hpp>
 #include <towline/when.hpp>
 #include <towline/world.hpp>

@@ -12,7 +12,10 @@ constexpr unsigned offset_bits = 44;
 
 class engine_memory final : public node_memory {
 public:
-    explicit engine_memory(engine::engine& e) : engine_(e) {}
+    engine_memory(engine::engine& e, bool (*has_left)(void*, matching::peer), void* context)
+        : engine_(e), has_left_(has_left), context_(context)
+    {
+    }
 
     void* allocate(std::uint64_t bytes) noexcept override { return heap::try_allocate(bytes); }
     void deallocate(void* block) noexcept override { heap::deallocate(block); }
@@ -30,7 +33,10 @@ public:
     }
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
     base::sleeper sleeper(matching::peer p) noexcept override { return engine_.sleeper(p); }
-    bool is_gone(matching::peer p) const noexcept override { return engine_.is_gone(p); }
+    bool is_gone(matching::peer p) const noexcept override
+    {
+        return engine_.is_gone(p) || (has_left_ != nullptr && has_left_(context_, p));
+    }
     void note(counts const& c) noexcept override
     {
         engine_.count(job::counter::lane_operations, c.operations);
@@ -40,13 +46,15 @@ public:
 
 private:
     engine::engine& engine_;
+    bool (*has_left_)(void*, matching::peer);
+    void* context_;
 };
 
 } // namespace
 
-std::unique_ptr<node_memory> heap_memory(engine::engine& e)
+std::unique_ptr<node_memory> heap_memory(engine::engine& e, bool (*has_left)(void* context, matching::peer), void* context)
 {
-    return std::make_unique<engine_memory>(e);
+    return std::make_unique<engine_memory>(e, has_left, context);
 }
 
 } // namespace towline::collective

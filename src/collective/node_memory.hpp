@@ -43,7 +43,8 @@ public:
     virtual void note(counts const&) noexcept {}
 };
 
-/// The heap, and the engine's peers.
-[[nodiscard]] std::unique_ptr<node_memory> heap_memory(engine::engine&);
+/// The heap, and the engine's peers. A peer of which `has_left` is true (null: none) is as good as dead.
+[[nodiscard]] std::unique_ptr<node_memory> heap_memory(engine::engine&, bool (*has_left)(void* context, matching::peer) = nullptr,
+                                                       void* context = nullptr);
 
 } // namespace towline::collective

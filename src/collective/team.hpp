@@ -24,6 +24,9 @@ struct members {
     bool in_order = false;  ///< reductions combine in one order in any case (team::combines_in_order)
 };
 
+/// Reductions of floating-point numbers give the same bits whatever their size and way: TOWLINE_DETERMINISTIC.
+[[nodiscard]] bool wished_in_order();
+
 /// One per communicator and process. The context must carry nothing else. All ranks start their operations in the same order, from one
 /// thread at a time; many may be under way.
 class team {

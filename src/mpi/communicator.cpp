@@ -1,6 +1,5 @@
 #include "mpi/communicator.hpp"
 
-#include "base/settings.hpp"
 #include "mpi/process.hpp"
 
 #include <algorithm>
@@ -15,12 +14,6 @@ bool is_member(void* members, matching::peer who)
 }
 
 } // namespace
-
-bool reductions_keep_order()
-{
-    static bool const keep = base::setting_switch("TOWLINE_DETERMINISTIC", false);
-    return keep;
-}
 
 void communicator::enter(std::uint32_t number)
 {

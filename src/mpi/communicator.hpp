@@ -30,9 +30,6 @@ enum class plane : std::uint32_t {
     tagged,      ///< ours under tags: of MPI_Finalize, and of calls that some of the members make under a tag of the program
 };
 
-/// Reductions give the same bits whatever their size and way (TOWLINE_DETERMINISTIC).
-[[nodiscard]] bool reductions_keep_order();
-
 class communicator final : public object {
 public:
     /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has. The topology
@@ -107,7 +104,7 @@ private:
                                        [](void const* who, int rank) {
                                            return static_cast<matching::peer>(static_cast<group const*>(who)->member(rank));
                                        },
-                                       &g, cores, reductions_keep_order()};
+                                       &g, cores, collective::wished_in_order()};
         };
         return remote_ ? collective::team(context(p), rank_, members_of(*local_), members_of(*remote_))
                        : collective::team(context(p), rank_, members_of(*local_));

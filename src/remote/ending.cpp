@@ -132,6 +132,7 @@ void runtime::on_death(int rank, bool goodbye)
     wanted_round_.store(1, std::memory_order_relaxed);
     deaths_.fetch_add(1, std::memory_order_release);
     fail_calls_to(rank);
+    teams_->peer_left(rank);
 }
 
 void runtime::fail_calls_to(int rank)

@@ -85,6 +85,7 @@ runtime::runtime(engine::engine& e, action_table const* actions)
     install.operator()<&runtime::on_reply>(wire::reply);
     install.operator()<&runtime::on_tree>(wire::tree_request);
     install.operator()<&runtime::on_control>(wire::control);
+    teams_ = std::make_unique<team_ground>(*this);
     engine_.on_death([](void* self, engine::peer p) {
         auto* const r = static_cast<runtime*>(self);
         scope const mine(r);

@@ -6,6 +6,7 @@
 #include "remote/calls.hpp"
 #include "remote/objects.hpp"
 #include "remote/registry.hpp"
+#include "remote/team_ground.hpp"
 #include "remote/wire.hpp"
 #include "remote/workers.hpp"
 
@@ -64,6 +65,7 @@ public:
     [[nodiscard]] engine::engine& engine() noexcept { return engine_; }
     [[nodiscard]] workers& pool() noexcept { return *pool_.load(std::memory_order_acquire); }
     [[nodiscard]] object_table& objects() noexcept { return objects_; }
+    [[nodiscard]] team_ground& teams() noexcept { return *teams_; }
     [[nodiscard]] int rank() const noexcept { return static_cast<int>(engine_.rank()); }
     [[nodiscard]] int size() const noexcept { return static_cast<int>(engine_.size()); }
     [[nodiscard]] bool alive(int rank) const { return peers_[static_cast<std::size_t>(rank)].alive.load(std::memory_order_acquire); }
@@ -185,6 +187,7 @@ private:
     std::array<std::atomic<std::atomic<std::uint64_t>*>, engine::shards> sent_{};
     call_table calls_;
     object_table objects_;
+    std::unique_ptr<team_ground> teams_;
     std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it
     std::atomic<workers*> pool_{nullptr};
 

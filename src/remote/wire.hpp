@@ -9,7 +9,7 @@
 
 namespace towline::remoting::wire {
 
-inline constexpr std::uint32_t format_version = 1;
+inline constexpr std::uint32_t format_version = 2;
 
 /// Engine handlers, in the order of their registration on every rank.
 enum handler : std::uint16_t { request, reply, tree_request, control, handlers };

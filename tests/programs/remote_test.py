@@ -7,8 +7,8 @@ from harness import JobTest, SANITIZED, program
 
 
 class Remote(JobTest):
-    def passes(self, ranks, name, *words, options=(), timeout=120, code=0):
-        got, out, err, _ = self.run_job(ranks, program(name), *words, options=options, timeout=timeout)
+    def passes(self, ranks, name, *words, options=(), timeout=120, code=0, env=None):
+        got, out, err, _ = self.run_job(ranks, program(name), *words, options=options, timeout=timeout, env={**self.env, **(env or {})})
         self.assertEqual(got, code, f"{name} {words} on {ranks}: {err[-2000:]}")
         return out, err
 
@@ -52,6 +52,23 @@ class Remote(JobTest):
     def test_objects(self):
         for ranks in (1, 2, 3):
             self.passes(ranks, "remote_objects")
+
+    def test_teams(self):
+        for ranks in (1, 2, 3, 5):
+            self.passes(ranks, "remote_teams")
+            self.passes(ranks, "remote_teams", "wrong")
+            self.passes(ranks, "remote_teams", "inside")
+        # By messages, where nobody reaches the others' memory.
+        for ranks in (2, 4):
+            self.passes(ranks, "remote_teams", env={"TOWLINE_LANES": "off"})
+        self.passes(3, "remote_teams", env={"TOWLINE_DETERMINISTIC": "1"})
+
+    def test_teams_whose_members_end(self):
+        for _ in range(3):
+            for lanes in ("on", "off"):
+                env = {"TOWLINE_LANES": lanes}
+                self.passes(4, "remote_teams", "dies", options=("--keep-going",), code=128 + signal.SIGKILL, env=env)
+                self.passes(3, "remote_teams", "leaves", env=env)
 
     def test_deaths(self):
         for _ in range(3):

@@ -9,7 +9,7 @@ namespace {
 
 namespace wire = towline::remoting::wire;
 
-static_assert(wire::format_version == 1);
+static_assert(wire::format_version == 2);
 static_assert(wire::request == 0 && wire::reply == 1 && wire::tree_request == 2 && wire::control == 3 && wire::handlers == 4);
 static_assert(wire::packed == 1 && wire::all_given == 2);
 

@@ -1,0 +1,34 @@
+#pragma once
+// How the ranks of a team come to have lanes: each shows the others its own. Both faces do it, each where it begins to need them.
+
+#include "collective/lanes.hpp"
+#include "collective/schedule.hpp"
+#include "collective/team.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace towline::collective {
+
+/// Whether operations may go over lanes, and from which one on (TOWLINE_LANES); the same on all ranks.
+enum class lane_use { never, usual, first };
+[[nodiscard]] lane_use wished_lanes();
+
+/// All ranks of the team do this at the same place in their order of operations.
+class introduction {
+public:
+    /// `shares_cores`: the job has more ranks than cores. Not for intercommunicators.
+    introduction(team&, node_memory&, bool shares_cores);
+    /// The operation that brings everybody's word, to be run to its end.
+    void build(schedule&);
+    /// When it has ended well: the team has lanes now, if all ranks reach each other's. Throws error for a word that none can have told.
+    void finish();
+
+private:
+    team& team_;
+    std::unique_ptr<lanes> lanes_;  ///< null: this rank finds that it cannot
+    std::vector<std::uint64_t> words_;
+};
+
+} // namespace towline::collective

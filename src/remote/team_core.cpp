@@ -1,0 +1,191 @@
+#include "remote/team_core.hpp"
+
+#include "collective/introduction.hpp"
+#include "collective/operations.hpp"
+#include "job/job.hpp"
+#include "remote/runtime.hpp"
+
+#include <towline/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace towline::detail {
+
+using collective::ending;
+
+namespace {
+
+[[nodiscard]] int cores_of_job()
+{
+    return static_cast<int>(job::membership::instance().header().cores);
+}
+
+[[nodiscard]] collective::members members_of(std::vector<int> const& ranks)
+{
+    return {static_cast<int>(ranks.size()),
+            [](void const* all, int rank) {
+                return static_cast<matching::peer>((*static_cast<std::vector<int> const*>(all))[static_cast<std::size_t>(rank)]);
+            },
+            &ranks, cores_of_job(), collective::wished_in_order()};
+}
+
+} // namespace
+
+char const* name_of(team_operation what) noexcept
+{
+    static constexpr std::array names{"team::barrier", "team::broadcast", "team::gather", "team::scatter", "team::all_gather",
+                                      "team::all_to_all", "team::reduce", "team::all_reduce", "team::reduce_scatter",
+                                      "team::inclusive_scan", "team::exclusive_scan", "team::exchange"};
+    return names[static_cast<std::size_t>(what)];
+}
+
+team_core::team_core(remoting::team_ground& ground, std::uint32_t number, int rank, std::vector<int> ranks)
+    : ground_(ground), ranks_(std::move(ranks)), team_(number, rank, members_of(ranks_)),
+      blocking_(std::make_unique<collective::collective_request>())
+{
+}
+
+team_core::~team_core()
+{
+    ground_.matcher().forget(team_.context());
+    if (!blocking_->done())  // a wait was left by an exception: messages still refer to it
+        (void)blocking_.release();
+}
+
+std::exception_ptr team_core::error_of(ending how, char const* name) const
+{
+    switch (how) {
+    case ending::ok: return nullptr;
+    case ending::mismatch:
+        return std::make_exception_ptr(
+            usage_error(fmt::format("{}: the ranks of the team gave rows whose sizes do not fit together", name)));
+    case ending::peer_died: {
+        auto const dead = std::ranges::find_if(ranks_, [this](int r) { return !ground_.owner().alive(r); });
+        if (dead != ranks_.end())
+            return ground_.owner().death(*dead, name);
+        return std::make_exception_ptr(peer_error(fmt::format("{}: another rank of the team found one dead", name), -1));
+    }
+    case ending::lost: break;
+    }
+    return std::make_exception_ptr(error(fmt::format("{}: what a rank of the team has could not be brought here: its memory is gone, or "
+                                                     "there is none left for it", name)));
+}
+
+void team_core::run(collective::collective_request& r, char const* name)
+{
+    r.start(ground_.matcher(), team_, team_.next_sequence());
+    constexpr int looks = 40;  // the others are about to come, most of the time
+    for (int i = 0; i < looks && r.is_over_lanes() && !r.poll(); ++i) {
+    }
+    if (!r.done())
+        ground_.owner().wait_until([&] { return r.is_over_lanes() ? r.poll() : r.done(); }, name);
+    if (std::exception_ptr const e = error_of(r.result(), name)) [[unlikely]]
+        std::rethrow_exception(e);
+}
+
+void team_core::run(team_call const& c)
+{
+    check(c);
+    ground_.owner().check_may_wait(name_of(c.what));
+    if (run_at_once(c))
+        return;
+    blocking_->schedule().clear();
+    build(blocking_->schedule(), c);
+    run(*blocking_, name_of(c.what));
+}
+
+void team_core::introduce()
+{
+    if (size() == 1 || collective::wished_lanes() == collective::lane_use::never)
+        return;
+    collective::introduction i(team_, ground_.memory(), ground_.owner().size() > cores_of_job());
+    blocking_->schedule().clear();
+    i.build(blocking_->schedule());
+    run(*blocking_, "a new team");
+    i.finish();
+}
+
+std::shared_ptr<team_core> team_core::split(int color, int key)
+{
+    ground_.owner().check_may_wait("team::split");
+    struct card {
+        std::int32_t color, key;
+        std::uint64_t number;
+    };
+    static_assert(sizeof(card) == 16);
+    std::vector<card> cards(static_cast<std::size_t>(size()));
+    card const mine{color, key, ground_.next_number()};
+    run({.what = team_operation::all_gather, .element = sizeof(card), .send = &mine, .send_size = 1, .receive = cards.data(),
+         .receive_size = cards.size()});
+    auto const number = static_cast<std::uint32_t>(std::ranges::max(cards, {}, &card::number).number);
+    ground_.take_number(number);
+    if (color < 0)
+        return nullptr;
+    std::vector<int> members;
+    for (int r = 0; r < size(); ++r)
+        if (cards[static_cast<std::size_t>(r)].color == color)
+            members.push_back(r);
+    std::ranges::stable_sort(members, {}, [&](int r) { return cards[static_cast<std::size_t>(r)].key; });
+    auto const here = static_cast<int>(std::ranges::find(members, rank()) - members.begin());
+    for (int& r : members)
+        r = ranks_[static_cast<std::size_t>(r)];
+    auto made = std::make_shared<team_core>(ground_, number, here, std::move(members));
+    made->introduce();
+    return made;
+}
+
+/// One that was started: the state of its future, too.
+struct team_core::operation final : state<void> {
+    operation(std::shared_ptr<team_core> t, char const* what, std::shared_ptr<void> k)
+        : state<void>(2), team(std::move(t)), called(what), kept(std::move(k))
+    {
+        name = what;
+        request.user = this;
+        request.then = [](collective::collective_request& r) { static_cast<operation*>(r.user)->end(); };
+    }
+    void end() noexcept
+    {
+        // Whoever hears of it may be the last to know the team, and the memory that `kept` lives in is the program's.
+        auto const of = std::move(team);
+        kept.reset();
+        if (request.result() == ending::ok) [[likely]]
+            complete();
+        else
+            set_error(of->error_of(request.result(), called));
+        release();
+    }
+
+    std::shared_ptr<team_core> team;
+    char const* called;
+    std::shared_ptr<void> kept;
+    collective::collective_request request;
+};
+
+state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, team_call const& c, std::shared_ptr<void> kept)
+{
+    self->check(c);
+    state_ref<operation> o(new operation(self, name_of(c.what), std::move(kept)));
+    try {
+        self->build(o->request.schedule(), c);
+        o->request.start(self->ground_.matcher(), self->team_, self->team_.next_sequence());
+    } catch (...) {
+        o->release();  // nothing was started
+        throw;
+    }
+    if (o->request.is_over_lanes() && !o->request.done())
+        self->ground_.queue().leave(o->request);
+    return o;
+}
+
+void run(team_core& t, team_call const& c)
+{
+    t.run(c);
+}
+state_ref<state<void>> start(std::shared_ptr<team_core> const& t, team_call const& c, std::shared_ptr<void> kept)
+{
+    return team_core::start(t, c, std::move(kept));
+}
+
+} // namespace towline::detail

@@ -1,0 +1,53 @@
+#include "remote/team_ground.hpp"
+
+#include "remote/runtime.hpp"
+#include "remote/team_core.hpp"
+
+#include <numeric>
+#include <vector>
+
+namespace towline::remoting {
+namespace {
+
+[[nodiscard]] matching::options matching_options()
+{
+    matching::options o;
+    o.eager_outside = 8192;  // with its envelope one message of the transport
+    o.take_on_death = false; // the runtime has it
+    return o;
+}
+
+} // namespace
+
+team_ground::team_ground(runtime& r)
+    : owner_(r), matcher_(r.engine(), matching_options()),
+      memory_(collective::heap_memory(
+          r.engine(), [](void* self, matching::peer p) { return !static_cast<runtime*>(self)->alive(static_cast<int>(p)); }, &r)),
+      queue_([](void* self, int change) { static_cast<runtime*>(self)->engine().ask_polls(change); }, &r)
+{
+    r.engine().on_poll([](void* self) { return static_cast<team_ground*>(self)->queue_.poll(); }, this);
+}
+
+team_ground::~team_ground() = default;
+
+detail::team_core& team_ground::everybody()
+{
+    if (everybody_ == nullptr) {
+        std::vector<int> all(static_cast<std::size_t>(owner_.size()));
+        std::iota(all.begin(), all.end(), 0);
+        everybody_ = std::make_unique<detail::team_core>(*this, 0, owner_.rank(), std::move(all));
+    }
+    return *everybody_;
+}
+
+void team_ground::take_number(std::uint32_t number) noexcept
+{
+    next_number_.store(number + 1, std::memory_order_relaxed);
+}
+
+void team_ground::peer_left(int rank)
+{
+    matcher_.peer_died(static_cast<matching::peer>(rank));
+}
+
+} // namespace towline::remoting

@@ -1,0 +1,49 @@
+#pragma once
+// What the teams of a runtime stand on: messages that are matched, memory that ranks share, and whoever drives what was started.
+
+#include "collective/lane_queue.hpp"
+#include "collective/node_memory.hpp"
+#include "matching/matcher.hpp"
+
+#include <towline/detail/team_api.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+namespace towline::remoting {
+
+class runtime;
+
+class team_ground {
+public:
+    /// Installs the matcher's handlers behind those of the runtime.
+    explicit team_ground(runtime&);
+    ~team_ground();
+    team_ground(team_ground const&) = delete;
+    team_ground& operator=(team_ground const&) = delete;
+
+    [[nodiscard]] runtime& owner() noexcept { return owner_; }
+    [[nodiscard]] matching::matcher& matcher() noexcept { return matcher_; }
+    [[nodiscard]] collective::node_memory& memory() noexcept { return *memory_; }
+    [[nodiscard]] collective::lane_queue& queue() noexcept { return queue_; }
+    /// All ranks of the world; where new teams begin.
+    [[nodiscard]] detail::team_core& everybody();
+
+    /// The next number that no team of this rank has had; teams agree on the largest of their ranks'.
+    [[nodiscard]] std::uint32_t next_number() const noexcept { return next_number_.load(std::memory_order_relaxed); }
+    void take_number(std::uint32_t number) noexcept;
+
+    /// It died, or left its world. From a poll.
+    void peer_left(int rank);
+
+private:
+    runtime& owner_;
+    matching::matcher matcher_;
+    std::unique_ptr<collective::node_memory> memory_;
+    collective::lane_queue queue_;
+    std::unique_ptr<detail::team_core> everybody_;  ///< since the first team
+    std::atomic<std::uint32_t> next_number_{1};     ///< 0 is everybody's
+};
+
+} // namespace towline::remoting
