@@ -61,7 +61,7 @@ def main() -> int:
                         "'crowd', 'gentle', 'overlap'")
     p.add_argument("--sizes", type=sizes, default=frozenset(), help="only these sizes, with commas between: 8,64K,1M")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
-    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (6 of 4 rounds, with --quick 3 of 2)")
+    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (5 of 4 rounds, with --quick 3 of 2)")
     p.add_argument("--offline", action="store_true", help="installs nothing")
     p.add_argument("--every", action="store_true", help="table: the median of every subject too")
     p.add_argument("--strict", action="store_true", help="table: ends with 1 if something asked for is not reached")

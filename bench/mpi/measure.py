@@ -37,14 +37,14 @@ class Plan:
     rounds: int              # turns of each figure in a sweep
     budget: float            # seconds of a turn
     samples: int = 40        # of a turn, at most
-    starts: tuple[tuple[int, int], ...] = ((2, 10), (32, 5))  # (ranks, times)
+    starts: tuple[tuple[int, int], ...] = ((2, 8), (32, 4))  # (ranks, times)
     crowds: tuple[int, int] = (32, 3)                         # (ranks, times)
     only: str = ""           # regular expressions over titles, with commas between
     sizes: frozenset[int] = frozenset()  # these alone, if any
 
     @staticmethod
     def of(quick: bool) -> Plan:
-        return Plan(True, 3, 2, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 6, 4, 10e-3)
+        return Plan(True, 3, 2, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 5, 4, 10e-3)
 
     def cases(self, group: str) -> list[Case]:
         return [c for c in cases(self.quick) if c.group == group and self.wants(c.title()) and (not self.sizes or c.size in self.sizes)]

@@ -266,7 +266,7 @@ class Plans(unittest.TestCase):
     def test_time(self):
         everyone = subjects(Places(), CPUS)
         self.assertLess(Plan.of(True).seconds(everyone, CPUS), 170)
-        self.assertLess(Plan.of(False).seconds(everyone, CPUS), 1500)
+        self.assertLess(Plan.of(False).seconds(everyone, CPUS), 1120)
         self.assertGreater(Plan.of(False).seconds(everyone, CPUS), 3 * Plan.of(True).seconds(everyone, CPUS))
 
     def test_parts(self):

@@ -294,6 +294,12 @@ void many_started(team& t)
     for (std::size_t i = 0; i < rows.size(); ++i)
         CHECK(rows[i] == (i % 3 == 0 ? row<std::uint64_t>(static_cast<int>(i) % t.size(), rows[i].size())
                                      : folded<std::uint64_t>(t.size() - 1, rows[i].size(), std::plus<>{})));
+    // Nobody waits, or calls anything.
+    std::vector<double> unattended(100000, 2.0);
+    auto const sum = t.start().all_reduce(unattended);
+    while (!sum.is_ready())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(unattended.front() == 2 * t.size() && unattended.back() == 2 * t.size());
     int done = 0;
     t.start().barrier().then([&done] { done = 1; }).get();
     CHECK(done == 1);
