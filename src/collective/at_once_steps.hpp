@@ -71,11 +71,13 @@ protected:
     }
     static void copy(void* to, void const* from, std::uint64_t bytes) noexcept
     {
+        if (to == from)  // others may be reading it
+            return;
         if (bytes == 8)
             std::memmove(to, from, 8);
         else if (bytes <= lanes::inline_bytes)
             std::memmove(to, from, bytes);
-        else if (to != from)
+        else
             move_bytes(to, from, bytes);
     }
 
