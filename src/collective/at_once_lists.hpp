@@ -45,7 +45,7 @@ public:
     {
         return run([&, this] {
             show(own, blocks.size(lanes_.rank()), largest);
-            copy_own(blocks.at(lanes_.rank()), own, blocks.size(lanes_.rank()));
+            copy(blocks.at(lanes_.rank()), own, blocks.size(lanes_.rank()));
             for (int i = 1; i < lanes_.size(); ++i) {
                 int const r = (lanes_.rank() + i) % lanes_.size();
                 meet(r, 1);
@@ -70,7 +70,7 @@ public:
             }
             // Who has more than is shown would push it, and finds out.
             offers_.offer_table({}, 0, nullptr, 1, all_ranks);
-            copy_own(blocks.at(root), own, bytes);
+            copy(blocks.at(root), own, bytes);
             take(blocks, [this](int r, void* to, std::uint64_t size) { bring(r, to, 0, size, size); });
         });
     }
@@ -84,7 +84,7 @@ public:
                 return offers_.bring_block(root, 0, own, bytes);
             }
             offer(blocks);
-            copy_own(own, blocks.at(root), bytes);
+            copy(own, blocks.at(root), bytes);
             leave();
         }, [this] { remain(); });
     }
@@ -128,12 +128,6 @@ public:
     }
 
 private:
-    /// In place, others may read there already.
-    static void copy_own(void* to, void const* from, std::uint64_t bytes) noexcept
-    {
-        if (to != from)
-            copy(to, from, bytes);
-    }
     /// bring(rank, to, size) for each block of others, beginning with another than they do.
     template <class Blocks, class Bring>
     void take(Blocks const& blocks, Bring&& bring)
@@ -181,12 +175,23 @@ private:
                 b.entry.how = lane_entry::read;
                 b.entry.where = place;
                 is_lent_ = true;
+            } else if (lane_block const* const same = find_copy(table, b); same != &b) {
+                b.entry.where = same->entry.where;
+                b.from = nullptr;  // what several get is copied once
             } else {
                 b.entry.where = end;
                 end += (b.entry.bytes + 7) & ~std::uint64_t{7};
             }
         }
         offers_.offer_table(table, end, nullptr, 1, all_ranks);
+    }
+    /// The first that has the same bytes, at most `b` itself.
+    [[nodiscard]] static lane_block const* find_copy(std::span<lane_block const> table, lane_block const& b) noexcept
+    {
+        lane_block const* at = table.data();
+        while (at != &b && (at->from != b.from || at->entry.bytes != b.entry.bytes))
+            ++at;
+        return at;
     }
     template <class Each>
     void for_each_lent(Each&& each)

@@ -26,6 +26,13 @@ namespace towline::mpi::at_once {
                               void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype);
 [[nodiscard]] bool alltoallv(communicator&, char const* call, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
                              MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype);
+[[nodiscard]] bool neighbor_allgather(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                      void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype);
+[[nodiscard]] bool neighbor_allgatherv(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                                       void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype);
+[[nodiscard]] bool neighbor_alltoallv(communicator&, char const* call, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
+                                      MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array rdispls,
+                                      MPI_Datatype recvtype);
 [[nodiscard]] bool neighbor_alltoall(communicator&, char const* call, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                      void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype);
 [[nodiscard]] bool reduce(communicator&, char const* call, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,

@@ -10,13 +10,18 @@ namespace towline::mpi::calls {
 void neighbor_allgather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
                         MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Neighbor_allgather", comm, plans::neighbor_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    if (!at_once::neighbor_allgather(get(comm, "comm"), "MPI_Neighbor_allgather", sendbuf, sendcount, sendtype, recvbuf, recvcount,
+                                     recvtype))
+        run("MPI_Neighbor_allgather", comm, plans::neighbor_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
 }
 
 void neighbor_allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
                          wide_array displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Neighbor_allgatherv", comm, plans::neighbor_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
+    if (!at_once::neighbor_allgatherv(get(comm, "comm"), "MPI_Neighbor_allgatherv", sendbuf, sendcount, sendtype, recvbuf, recvcounts,
+                                      displs, recvtype))
+        run("MPI_Neighbor_allgatherv", comm, plans::neighbor_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+            recvtype);
 }
 
 void neighbor_alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -29,8 +34,10 @@ void neighbor_alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype se
 void neighbor_alltoallv(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf,
                         wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    run("MPI_Neighbor_alltoallv", comm, plans::neighbor_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-        recvtype);
+    if (!at_once::neighbor_alltoallv(get(comm, "comm"), "MPI_Neighbor_alltoallv", sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+                                     recvcounts, rdispls, recvtype))
+        run("MPI_Neighbor_alltoallv", comm, plans::neighbor_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+            recvtype);
 }
 
 void neighbor_alltoallw(void const* sendbuf, wide_array sendcounts, MPI_Aint const* sdispls, MPI_Datatype const* sendtypes, void* recvbuf,
