@@ -1,11 +1,12 @@
 #pragma once
-// The exchange by remote calls. A face is a moved rma_vector: its memory changes owner and is not copied; the neighbour fills the same
+// The exchange by remote calls, and by a team of all processes. A face is a moved rma_vector: its memory changes owner and is not copied; the neighbour fills the same
 // memory with its own face and sends it back the next time. Two buffers circulate over a face, or three where one side is ahead.
 
 #include "exchange.hpp"
 #include "layout.hpp"
 
 #include <towline/rma_vector.hpp>
+#include <towline/team.hpp>
 #include <towline/world.hpp>
 
 #include <map>
@@ -17,7 +18,8 @@ namespace blast {
 /// At most one at a time in a process. The thread that made it uses it; calls from other processes are taken in by any thread.
 class remote_exchange final : public exchange {
 public:
-    remote_exchange(towline::world& w, layout const& cut) : world_(w), cut_(cut) {}
+    /// Made at the same time by all processes.
+    remote_exchange(towline::world& w, layout const& cut) : world_(w), all_(w), cut_(cut) {}
     ~remote_exchange() override;
     remote_exchange(remote_exchange const&) = delete;
     remote_exchange& operator=(remote_exchange const&) = delete;
@@ -36,12 +38,11 @@ private:
     using buffer = towline::rma_vector<double>;
 
     towline::world& world_;
+    towline::team all_;
     layout cut_;
     std::map<std::pair<int, int>, buffer> filling_;           ///< by block and face
     std::map<std::pair<int, int>, std::vector<buffer>> free_; ///< the same
     std::map<std::tuple<int, int, std::uint64_t>, buffer> taken_;
-    std::uint64_t reductions_ = 0;
-    std::uint64_t gathers_ = 0;
 };
 
 } // namespace blast
