@@ -66,7 +66,7 @@ private:
     {
         std::string list;
         for (auto const& t : tuning::table())
-            list += (list.empty() ? "" : ", ") + std::string(t.name);
+            list += fmt::format("{}{}", list.empty() ? "" : ", ", t.name);
         return list;
     }
     reading& to_;
