@@ -28,6 +28,11 @@ struct statistics {
     std::uint64_t bytes_onloaded = 0; ///< of copied_once and copied_twice: by a helper thread (TOWLINE_ONLOAD)
     std::uint64_t bytes_pushed = 0;   ///< of copied twice: through lines that sender and receiver share, at the same time
 
+    // Operations of teams that went by load and store. Those of a team that lives may be up to 63 behind.
+    std::uint64_t team_operations = 0;   ///< (number)
+    std::uint64_t bytes_offered = 0;     ///< copied to where the others read them
+    std::uint64_t bytes_in_place = 0;    ///< read from and written to rows of other ranks where they are
+
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;
 };

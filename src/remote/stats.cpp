@@ -31,7 +31,10 @@ statistics stats()
             .bytes_cooperated = get(bytes_cooperated),
             .bytes_xpmem = get(bytes_xpmem),
             .bytes_onloaded = get(bytes_onloaded),
-            .bytes_pushed = get(bytes_pushed)};
+            .bytes_pushed = get(bytes_pushed),
+            .team_operations = get(lane_operations),
+            .bytes_offered = get(bytes_lanes_posted),
+            .bytes_in_place = get(bytes_lanes_moved)};
 }
 
 statistics statistics::since(statistics const& before) const noexcept
@@ -55,7 +58,10 @@ statistics statistics::since(statistics const& before) const noexcept
             .bytes_cooperated = bytes_cooperated - before.bytes_cooperated,
             .bytes_xpmem = bytes_xpmem - before.bytes_xpmem,
             .bytes_onloaded = bytes_onloaded - before.bytes_onloaded,
-            .bytes_pushed = bytes_pushed - before.bytes_pushed};
+            .bytes_pushed = bytes_pushed - before.bytes_pushed,
+            .team_operations = team_operations - before.team_operations,
+            .bytes_offered = bytes_offered - before.bytes_offered,
+            .bytes_in_place = bytes_in_place - before.bytes_in_place};
 }
 
 } // namespace towline

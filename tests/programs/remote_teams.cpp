@@ -1,4 +1,4 @@
-// The operations of teams, in every form, checked element by element.   remote_teams [inside | wrong | dies | leaves]
+// The operations of teams, in every form, checked element by element.   remote_teams [inside | wrong | dies | leaves | ways [messages]]
 #include "remote_check.hpp"
 
 #include <towline/towline.hpp>
@@ -305,6 +305,39 @@ void many_started(team& t)
     CHECK(done == 1);
 }
 
+/// Small rows are offered by copy, big ones are read and written where they are, and nothing of that travels in messages; without lanes all
+/// of it does.
+void ways(towline::world& w, bool by_lanes)
+{
+    constexpr std::uint64_t small = 10, big = 1 << 20, times = 5;
+    towline::rma_vector<double> row(big, w.rank());
+    team all(w);
+    w.barrier();
+    auto const before = towline::stats();
+    {
+        team t = all.split(0);
+        for (std::uint64_t i = 0; i < times; ++i)
+            t.all_reduce(std::span(row).first(small));
+        t.broadcast(row);
+        CHECK(row[big - 1] == 0);
+    }
+    auto const s = towline::stats().since(before);
+    std::uint64_t counts[] = {s.team_operations, s.bytes_offered, s.bytes_in_place, s.bytes_inline + s.bytes_mapped};
+    all.all_reduce(counts);
+    auto const ranks = static_cast<std::uint64_t>(w.size());
+    if (w.size() == 1)
+        return;
+    if (by_lanes) {
+        CHECK(counts[0] >= (times + 1) * ranks);
+        CHECK(counts[1] >= times * ranks * small * sizeof(double) && counts[1] < 64 * 1024 * ranks);
+        CHECK(counts[2] == (ranks - 1) * big * sizeof(double));
+        CHECK(counts[3] < 16 * 1024 * ranks);
+    } else {
+        CHECK(counts[0] == 0 && counts[1] == 0 && counts[2] == 0);
+        CHECK(counts[3] > (ranks - 1) * big * sizeof(double));
+    }
+}
+
 // ---- inside functions that others call: on workers, where waiting suspends
 
 team* shared_team = nullptr;
@@ -430,6 +463,8 @@ int main(int argc, char** argv)
             inside(w, t);
         else if (what == "wrong")
             wrong(t);
+        else if (what == "ways")
+            ways(w, argc == 2);
         else
             all_forms(t);
         w.barrier();

@@ -58,6 +58,8 @@ class Remote(JobTest):
             self.passes(ranks, "remote_teams")
             self.passes(ranks, "remote_teams", "wrong")
             self.passes(ranks, "remote_teams", "inside")
+            self.passes(ranks, "remote_teams", "ways")
+            self.passes(ranks, "remote_teams", "ways", "messages", env={"TOWLINE_LANES": "off"})
         # By messages, where nobody reaches the others' memory.
         for ranks in (2, 4):
             self.passes(ranks, "remote_teams", env={"TOWLINE_LANES": "off"})
