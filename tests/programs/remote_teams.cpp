@@ -205,7 +205,8 @@ void numbers(team& t, std::size_t n, bool started)
 /// All operations on rows of n elements, or about so many.
 void everything(team& t, std::size_t n, bool started)
 {
-    numbers<std::int32_t>(t, n, started);
+    numbers<std::uint32_t>(t, n, started);
+    reductions<std::int32_t>(t, n, started, towline::minimum{});
     numbers<std::uint8_t>(t, n, started);
     reductions<std::int16_t>(t, n, started, std::bit_or<>{});
     movements<matrix>(t, n, started);
