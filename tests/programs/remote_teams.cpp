@@ -211,7 +211,7 @@ void everything(team& t, std::size_t n, bool started)
     reductions<std::int16_t>(t, n, started, std::bit_or<>{});
     movements<matrix>(t, n, started);
     reductions<matrix>(t, n, started, product);
-    std::uint64_t const prime = 97;  // a function with a state
+    std::uint64_t prime = 97;  // a function with a state
     reductions<std::uint64_t>(t, n, started, towline::commutative([prime](std::uint64_t x, std::uint64_t y) { return (x + y) % prime; }));
 }
 
