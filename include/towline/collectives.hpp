@@ -6,7 +6,6 @@
 #include <towline/detail/team_api.hpp>
 #include <towline/reductions.hpp>
 
-#include <concepts>
 #include <functional>
 #include <ranges>
 #include <span>
@@ -57,8 +56,8 @@ struct element_of_rows {
 /// are their value (towline::bitwise); a row that is only looked at by the root may be empty elsewhere. Rows may not overlap.
 ///
 /// `team` has them as they are: they block until this rank's part is done, and its rows may be used again. `team::start()` gives the same
-/// operations as futures: leave the rows alone until the future is ready. They go on whenever this process calls or waits for anything, and in
-/// the background while it computes.
+/// operations as futures: leave the rows alone until the future is ready. They go on whenever this process calls or waits for anything, and
+/// in the background while it computes.
 ///
 /// Throw usage_error for rows whose sizes do not fit together, a root that is no rank, a wait inside a small function, after the world's
 /// end; peer_error when a rank of the team died; error when its memory could not be reached. The other ranks then throw, too, or wait for

@@ -44,7 +44,8 @@ public:
     /// The color of those who join no team.
     static constexpr int none = -1;
 
-    /// All processes of the world. Every rank of the world makes its teams in the same order, from one thread at a time.
+    /// All processes of the world. Teams, also those of `split`, are made in the same order by all ranks that they have in common, and by
+    /// one thread of a process at a time (usage_error).
     explicit team(world const&);
     /// In no team: rank -1 of 0.
     team() noexcept = default;

@@ -18,6 +18,9 @@ namespace towline::collective {
     return l.are_shown(most) && l.is_turn_of(l.begun() + 1) && l.may_write(l.begun() + 1, most > lanes::inline_bytes);
 }
 
+/// Operations that nobody had to wait for make no progress: then every so many do, so that a program of nothing else has some, too.
+inline constexpr std::uint64_t progress_every = 32;
+
 /// One operation. A `Wait` blocks: wait(is_met, rank) returns when is_met() is true, for which `rank` is to do something; what it throws
 /// ends the call, and the lanes with it.
 class at_once_steps {

@@ -76,6 +76,16 @@ public:
         return true;
     }
 
+    /// Polls until it has ended, but not for long: the others are about to come, most of the time.
+    bool poll_briefly()
+    {
+        constexpr int looks = 40;
+        for (int i = 0; i < looks; ++i)
+            if (poll())
+                return true;
+        return false;
+    }
+
     /// Over lanes: whom it waits for, or all_ranks.
     [[nodiscard]] int waits_for() const noexcept { return run_.waits_for(schedule_.lane_steps()); }
 

@@ -42,11 +42,8 @@ void collective_operation::wait(communicator& c, char const* call)
         p.matcher().wait_until([this] { return done(); }, call);
         return;
     }
-    // The others are about to come, most of the time.
-    constexpr int looks = 40;
-    for (int i = 0; i < looks; ++i)
-        if (request_.poll())
-            return;
+    if (request_.poll_briefly())
+        return;
     wait_over_lanes(c, call, [this] { return request_.poll(); }, [this] { return request_.waits_for(); });
 }
 

@@ -5,11 +5,9 @@
 #include "mpi/collective_calls.hpp"
 #include "mpi/lane_wait.hpp"
 #include "mpi/plain_sizes.hpp"
+#include "mpi/wide_array.hpp"
 
 namespace towline::mpi::at_once {
-
-/// Operations that nobody had to wait for make no progress: then every so many do, so that a program of nothing else has some, too.
-inline constexpr std::uint64_t progress_every = 32;
 
 /// Null pointers, MPI_BOTTOM, MPI_IN_PLACE lie below.
 [[nodiscard]] inline bool is_memory(void const* buffer) noexcept
@@ -45,6 +43,36 @@ struct own_block {
     void* at = nullptr;
 };
 
+/// Blocks by lists, of predefined elements: of all ranks, or of all neighbours.
+class listed_blocks {
+public:
+    listed_blocks(void const* buffer, wide_array counts, wide_array displs, MPI_Datatype type) noexcept
+        : at_(static_cast<std::byte*>(const_cast<void*>(buffer))), counts_(counts), displs_(displs), element_(plain_size(type))
+    {
+    }
+    [[nodiscard]] std::uint64_t size(int i) const noexcept
+    {
+        return static_cast<std::uint64_t>(counts_[static_cast<std::size_t>(i)] * element_);
+    }
+    [[nodiscard]] std::byte* at(int i) const noexcept { return at_ + displs_[static_cast<std::size_t>(i)] * element_; }
+    /// Of `n`: memory, and no block that is too big to be shown.
+    [[nodiscard]] bool are_good(int n) const noexcept
+    {
+        constexpr std::uint64_t most = collective::lanes::payload_bytes;
+        if (element_ == 0 || !is_memory(at_) || counts_.is_null() || displs_.is_null())
+            return false;
+        for (int i = 0; i < n; ++i)
+            if (static_cast<std::uint64_t>(counts_[static_cast<std::size_t>(i)]) > most || size(i) > most)
+                return false;
+        return true;
+    }
+
+private:
+    std::byte* at_;
+    wide_array counts_, displs_;
+    std::int64_t element_;
+};
+
 [[nodiscard]] inline bool may_begin(communicator& c, std::uint64_t bytes) noexcept
 {
     collective::lanes* const l = c.team().lanes();
@@ -62,7 +90,7 @@ void run(communicator& c, char const* call, Operation&& operation)
     auto const ending = operation(o);
     if (ending != collective::lane_run::state::ended) [[unlikely]]
         throw_ending(code_of(collective::lane_run::ending_of(ending)));
-    if (l.begun() % progress_every == 0) [[unlikely]]
+    if (l.begun() % collective::progress_every == 0) [[unlikely]]
         process::instance().engine().progress();
 }
 

@@ -17,7 +17,7 @@ struct equal_blocks {
     std::byte* buffer;
     std::uint64_t each;
     std::uint64_t step;  ///< from one to the next
-    [[nodiscard]] bool is_good(std::size_t) const noexcept { return each != 0 && is_memory(buffer); }
+    [[nodiscard]] bool are_good(int) const noexcept { return each != 0 && is_memory(buffer); }
     [[nodiscard]] std::uint64_t size(int) const noexcept { return each; }
     [[nodiscard]] std::byte* at(int i) const noexcept { return buffer + step * static_cast<std::uint64_t>(i); }
 };
@@ -31,31 +31,6 @@ struct equal_blocks {
     return {static_cast<std::byte*>(const_cast<void*>(buffer)), bytes_of(count, type), 0};
 }
 
-/// Blocks by lists, in the order of the neighbours.
-struct listed_blocks {
-    std::byte* buffer;
-    wide_array counts, displs;
-    std::int64_t element;
-    listed_blocks(void const* at, wide_array c, wide_array d, MPI_Datatype type) noexcept
-        : buffer(static_cast<std::byte*>(const_cast<void*>(at))), counts(c), displs(d), element(plain_size(type))
-    {
-    }
-    [[nodiscard]] bool is_good(std::size_t n) const noexcept
-    {
-        if (element == 0 || !is_memory(buffer) || counts.is_null() || displs.is_null())
-            return false;
-        for (std::size_t i = 0; i < n; ++i)
-            if (auto const count = static_cast<std::uint64_t>(counts[i]); count > collective::lanes::payload_bytes)
-                return false;
-        return true;
-    }
-    [[nodiscard]] std::uint64_t size(int i) const noexcept
-    {
-        return static_cast<std::uint64_t>(counts[static_cast<std::size_t>(i)] * element);
-    }
-    [[nodiscard]] std::byte* at(int i) const noexcept { return buffer + displs[static_cast<std::size_t>(i)] * element; }
-};
-
 template <class Out, class In>
 [[nodiscard]] bool exchange(communicator& c, char const* call, Out const& out, In const& in)
 {
@@ -63,16 +38,18 @@ template <class Out, class In>
         return false;
     auto const n = c.topology()->neighbours();
     auto const is_other = [&](int rank) { return rank != c.rank(); };
-    if (n.destinations.size() > lists::most_given || n.sources.size() > lists::most_given || !out.is_good(n.destinations.size()) ||
-        !in.is_good(n.sources.size()) || !std::ranges::all_of(n.destinations, is_other) || !std::ranges::all_of(n.sources, is_other))
+    if (n.destinations.size() > lists::most_given || n.sources.size() > lists::most_given)
+        return false;
+    auto const given = static_cast<int>(n.destinations.size()), taken = static_cast<int>(n.sources.size());
+    if (!out.are_good(given) || !in.are_good(taken) || !std::ranges::all_of(n.destinations, is_other) || !std::ranges::all_of(n.sources, is_other))
         return false;
     std::uint64_t largest = 0, sent = 0;
-    for (std::size_t i = 0; i < n.destinations.size(); ++i) {
-        sent += out.size(static_cast<int>(i));
-        largest = std::max(largest, out.size(static_cast<int>(i)));
+    for (int i = 0; i < given; ++i) {
+        sent += out.size(i);
+        largest = std::max(largest, out.size(i));
     }
-    for (std::size_t i = 0; i < n.sources.size(); ++i)
-        largest = std::max(largest, in.size(static_cast<int>(i)));
+    for (int i = 0; i < taken; ++i)
+        largest = std::max(largest, in.size(i));
     std::uint64_t const table = lists::table_bytes(n.destinations.size(), sent);
     if (table > collective::lanes::payload_bytes || !may_begin(c, lists::most_of(table, largest)))
         return false;

@@ -8,6 +8,7 @@
 #include "remote/runtime.hpp"
 
 #include "base/log.hpp"
+#include "remote/team_ground.hpp"
 
 #include <towline/error.hpp>
 

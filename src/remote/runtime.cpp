@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/unseen_order.hpp"
 #include "job/control.hpp"
+#include "remote/team_ground.hpp"
 
 #include <towline/error.hpp>
 #include <towline/remote_error.hpp>

@@ -6,7 +6,6 @@
 #include "remote/calls.hpp"
 #include "remote/objects.hpp"
 #include "remote/registry.hpp"
-#include "remote/team_ground.hpp"
 #include "remote/wire.hpp"
 #include "remote/workers.hpp"
 
@@ -23,6 +22,8 @@
 #include <vector>
 
 namespace towline::remoting {
+
+class team_ground;
 
 struct runtime_setup {
     unsigned threads = 1;  ///< workers

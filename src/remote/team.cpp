@@ -2,6 +2,7 @@
 
 #include "collective/reduce.hpp"
 #include "remote/runtime.hpp"
+#include "remote/team_ground.hpp"
 #include "remote/team_core.hpp"
 
 #include <towline/error.hpp>

@@ -9,9 +9,6 @@ namespace {
 
 using op = team_operation;
 
-/// Operations that nobody had to wait for make no progress: then every so many do.
-constexpr std::uint64_t progress_every = 32;
-
 } // namespace
 
 bool team_core::run_at_once(team_call const& c)
@@ -55,7 +52,7 @@ bool team_core::run_at_once(team_call const& c)
     };
     if (auto const how = run(); how != collective::lane_run::state::ended) [[unlikely]]
         std::rethrow_exception(error_of(collective::lane_run::ending_of(how), name_of(c.what)));
-    if (l->begun() % progress_every == 0) [[unlikely]]
+    if (l->begun() % collective::progress_every == 0) [[unlikely]]
         ground_.owner().engine().progress();
     return true;
 }

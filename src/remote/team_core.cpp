@@ -4,6 +4,7 @@
 #include "collective/operations.hpp"
 #include "job/job.hpp"
 #include "remote/runtime.hpp"
+#include "remote/team_ground.hpp"
 
 #include <towline/error.hpp>
 
@@ -76,10 +77,7 @@ std::exception_ptr team_core::error_of(ending how, char const* name) const
 void team_core::run(collective::collective_request& r, char const* name)
 {
     r.start(ground_.matcher(), team_, team_.next_sequence());
-    constexpr int looks = 40;  // the others are about to come, most of the time
-    for (int i = 0; i < looks && r.is_over_lanes() && !r.poll(); ++i) {
-    }
-    if (!r.done())
+    if (r.is_over_lanes() ? !r.poll_briefly() : !r.done())
         ground_.owner().wait_until([&] { return r.is_over_lanes() ? r.poll() : r.done(); }, name);
     if (std::exception_ptr const e = error_of(r.result(), name)) [[unlikely]]
         std::rethrow_exception(e);
@@ -116,6 +114,7 @@ std::shared_ptr<team_core> team_core::split(int color, int key)
     };
     static_assert(sizeof(card) == 16);
     std::vector<card> cards(static_cast<std::size_t>(size()));
+    remoting::team_ground::making const alone(ground_);
     card const mine{color, key, ground_.next_number()};
     run({.what = team_operation::all_gather, .element = sizeof(card), .send = &mine, .send_size = 1, .receive = cards.data(),
          .receive_size = cards.size()});

@@ -3,6 +3,8 @@
 #include "remote/runtime.hpp"
 #include "remote/team_core.hpp"
 
+#include <towline/error.hpp>
+
 #include <numeric>
 #include <vector>
 
@@ -32,17 +34,18 @@ team_ground::~team_ground() = default;
 
 detail::team_core& team_ground::everybody()
 {
-    if (everybody_ == nullptr) {
+    std::call_once(everybody_made_, [this] {
         std::vector<int> all(static_cast<std::size_t>(owner_.size()));
         std::iota(all.begin(), all.end(), 0);
         everybody_ = std::make_unique<detail::team_core>(*this, 0, owner_.rank(), std::move(all));
-    }
+    });
     return *everybody_;
 }
 
-void team_ground::take_number(std::uint32_t number) noexcept
+team_ground::making::making(team_ground& ground) : ground_(ground)
 {
-    next_number_.store(number + 1, std::memory_order_relaxed);
+    if (ground.is_made_.exchange(true, std::memory_order_acquire))
+        throw usage_error("a team is made while another thread makes one: one at a time in a process, in the same order on all ranks");
 }
 
 void team_ground::peer_left(int rank)

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 namespace towline::remoting {
 
@@ -30,9 +31,20 @@ public:
     /// All ranks of the world; where new teams begin.
     [[nodiscard]] detail::team_core& everybody();
 
+    /// A team is made, by one thread at a time: two that agree on numbers at once could find the same. Throws usage_error for another.
+    class making {
+    public:
+        explicit making(team_ground&);
+        ~making() { ground_.is_made_.store(false, std::memory_order_release); }
+        making(making const&) = delete;
+        making& operator=(making const&) = delete;
+
+    private:
+        team_ground& ground_;
+    };
     /// The next number that no team of this rank has had; teams agree on the largest of their ranks'.
-    [[nodiscard]] std::uint32_t next_number() const noexcept { return next_number_.load(std::memory_order_relaxed); }
-    void take_number(std::uint32_t number) noexcept;
+    [[nodiscard]] std::uint32_t next_number() const noexcept { return next_number_; }
+    void take_number(std::uint32_t number) noexcept { next_number_ = number + 1; }
 
     /// It died, or left its world. From a poll.
     void peer_left(int rank);
@@ -42,8 +54,10 @@ private:
     matching::matcher matcher_;
     std::unique_ptr<collective::node_memory> memory_;
     collective::lane_queue queue_;
+    std::once_flag everybody_made_;
     std::unique_ptr<detail::team_core> everybody_;  ///< since the first team
-    std::atomic<std::uint32_t> next_number_{1};     ///< 0 is everybody's
+    std::atomic<bool> is_made_{false};              ///< a team
+    std::uint32_t next_number_ = 1;                 ///< 0 is everybody's
 };
 
 } // namespace towline::remoting
