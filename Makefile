@@ -79,8 +79,8 @@ fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, with Clang a
 	  build/fuzz/corpus tests/fuzz/corpus
 
 install: build/release/build.ninja ## installs to PREFIX (without it: to /usr/local, with sudo)
-	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpi_abi
-	$(if $(PREFIX),,$(SUDO)) cmake --install build/release --prefix $(or $(PREFIX),/usr/local)
+	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec towline-malloc mpi_abi manual
+	$(if $(PREFIX),,$(SUDO)) cmake --install build/release --prefix "$(or $(PREFIX),/usr/local)"
 
 clean: ## removes build/
 	rm -rf build

@@ -393,6 +393,8 @@ typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
 typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
 typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
 
+typedef MPI_Comm_errhandler_function MPI_Handler_function;  /* removed in MPI-3.0 */
+
 /* Bytes that a string needs at most, its end included. */
 #define MPI_MAX_PROCESSOR_NAME          256
 #define MPI_MAX_LIBRARY_VERSION_STRING  8192
@@ -571,11 +573,43 @@ enum {
     MPI_F_ERROR = 2
 };
 
+/* For C code that is compiled beside Fortran; not in the ABI. INTEGER is taken to be int. Statuses have the same form in both languages. */
+typedef int MPI_Fint;
+typedef MPI_Status MPI_F08_status;
+#define MPI_F_STATUS_IGNORE     ((MPI_Fint*)0)
+#define MPI_F_STATUSES_IGNORE   ((MPI_Fint*)0)
+#define MPI_F08_STATUS_IGNORE   ((MPI_F08_status*)0)
+#define MPI_F08_STATUSES_IGNORE ((MPI_F08_status*)0)
+
 #ifdef __cplusplus
 }
 #endif
 
 #include "mpi_functions.h"
 #include "mpi_profiling.h"
+
+/* What a program calls by these names is of the ABI, so that it runs with every library of it. The functions are there, too. */
+#define MPI_Comm_c2f(comm)              MPI_Comm_toint(comm)
+#define MPI_Comm_f2c(comm)              MPI_Comm_fromint(comm)
+#define MPI_Errhandler_c2f(errhandler)  MPI_Errhandler_toint(errhandler)
+#define MPI_Errhandler_f2c(errhandler)  MPI_Errhandler_fromint(errhandler)
+#define MPI_File_c2f(file)              MPI_File_toint(file)
+#define MPI_File_f2c(file)              MPI_File_fromint(file)
+#define MPI_Group_c2f(group)            MPI_Group_toint(group)
+#define MPI_Group_f2c(group)            MPI_Group_fromint(group)
+#define MPI_Info_c2f(info)              MPI_Info_toint(info)
+#define MPI_Info_f2c(info)              MPI_Info_fromint(info)
+#define MPI_Message_c2f(message)        MPI_Message_toint(message)
+#define MPI_Message_f2c(message)        MPI_Message_fromint(message)
+#define MPI_Op_c2f(op)                  MPI_Op_toint(op)
+#define MPI_Op_f2c(op)                  MPI_Op_fromint(op)
+#define MPI_Request_c2f(request)        MPI_Request_toint(request)
+#define MPI_Request_f2c(request)        MPI_Request_fromint(request)
+#define MPI_Session_c2f(session)        MPI_Session_toint(session)
+#define MPI_Session_f2c(session)        MPI_Session_fromint(session)
+#define MPI_Type_c2f(datatype)          MPI_Type_toint(datatype)
+#define MPI_Type_f2c(datatype)          MPI_Type_fromint(datatype)
+#define MPI_Win_c2f(win)                MPI_Win_toint(win)
+#define MPI_Win_f2c(win)                MPI_Win_fromint(win)
 
 #endif

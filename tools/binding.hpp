@@ -1,13 +1,22 @@
 #pragma once
 // Which cores ranks are bound to, in the order of the machine's topology.
 
+#include "run.hpp"
+
 #include <vector>
 
 namespace towline::tools {
 
-/// The allowed cores, neighbours in the topology next to each other; each is the list of its allowed hardware threads.
-/// Without a usable topology every allowed cpu is a core.
+/// The allowed parts of the machine of one kind, neighbours in the topology next to each other; each is the list of its allowed hardware
+/// threads. Without a usable topology every allowed cpu is a core and a hardware thread, and all together are one NUMA node and one socket.
+[[nodiscard]] std::vector<std::vector<int>> allowed_units(unit);
+
+/// The same, of cores.
 [[nodiscard]] std::vector<std::vector<int>> allowed_cores();
+
+/// Where each of so many ranks is bound. Ranks go round the units of `map` (none: those of `bind`); those that come to the same one go round
+/// the units of `bind` that it has to do with. Empty for unit::none.
+[[nodiscard]] std::vector<std::vector<int>> places_of(int ranks, unit bind, unit map);
 
 /// Binds the calling thread.
 bool bind_to(std::vector<int> const& cpus) noexcept;

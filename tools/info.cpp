@@ -4,6 +4,7 @@
 #include "base/event_count.hpp"
 #include "base/machine.hpp"
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
 #include "binding.hpp"
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
@@ -127,8 +128,9 @@ void memory(report& out)
 {
     out.section("memory");
     out.plain("memory", human_bytes(base::total_memory()));
-    auto const limit = base::memory_limit();
-    out.plain("cgroup limit", limit ? human_bytes(*limit) : "none");
+    auto const bound = base::cgroup::memory_bound(base::cgroup::this_process());
+    out.plain("cgroup limit", bound ? human_bytes(bound->limit) : "none",
+              bound ? bound->folder + ": the launcher says so where a rank is killed for it" : "");
     base::unique_fd file;
     std::string refused;
     try {
@@ -268,21 +270,38 @@ void thresholds(report& out)
     }
 }
 
+void settings(report& out)
+{
+    out.section("settings");
+    for (auto const& s : base::settings_table()) {
+        if (auto const value = base::setting(s.name))
+            out.used(s.name, std::string(*value), s.meaning);
+        else
+            out.plain(s.name, s.otherwise, s.meaning);
+    }
+    for (auto const& line : base::unknown_settings())
+        out.unused("unknown", "", line);
+}
+
 std::string text_of(std::vector<fact> const& facts)
 {
-    std::size_t name = 0;
-    std::size_t value = 0;
-    for (auto const& f : facts) {
-        name = std::max(name, f.name.size());
-        if (!f.note.empty() && f.value.size() < 40)
-            value = std::max(value, f.value.size());
-    }
     std::string text;
     std::string section;
+    std::size_t name = 0;  // widths of the section's columns
+    std::size_t value = 0;
     for (auto const& f : facts) {
-        if (f.section != section)
+        if (f.section != section) {
             text += fmt::format("{}{}\n", section.empty() ? "" : "\n", f.section);
-        section = f.section;
+            section = f.section;
+            name = value = 0;
+            for (auto const& other : facts) {
+                if (other.section != section)
+                    continue;
+                name = std::max(name, other.name.size());
+                if (!other.note.empty() && other.value.size() < 40)
+                    value = std::max(value, other.value.size());
+            }
+        }
         std::string const line = fmt::format("  {} {:<{}}  {:<{}}  {}", f.state, f.name, name, f.value, f.note.empty() ? 0 : value, f.note);
         text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
     }
@@ -307,12 +326,14 @@ std::string json_of(std::vector<fact> const& facts)
 
 int info(bool json)
 {
+    base::check_settings();
     report out;
     processor(out);
     memory(out);
     kernel(out);
     towline_itself(out);
     thresholds(out);
+    settings(out);
     fmt::print("{}", json ? json_of(out.facts()) : text_of(out.facts()));
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "jobs.hpp"
 
 #include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/unique_fd.hpp"
 #include "job/file.hpp"
 #include "processes.hpp"
@@ -46,29 +47,32 @@ void for_each_entry(std::string const& folder, Function&& function)
 std::string command_of(pid_t pid)
 {
     std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::string text(16 << 10, '\0');  // it may be as long as its owner likes
+    file.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
     while (!text.empty() && text.back() == '\0')
         text.pop_back();
-    for (char& c : text)
-        c = c == '\0' ? ' ' : c >= ' ' && c != 127 ? c : '?';
+    std::replace(text.begin(), text.end(), '\0', ' ');
+    base::make_printable(text);
     return text;
+}
+
+/// To read; nothing where it is no regular file (any more). A path in another process's /proc/PID/fd may lead to a pipe or a device
+/// from one moment to the next: what is opened first is only the name.
+base::unique_fd open_regular(std::string const& path)
+{
+    base::unique_fd const name(open(path.c_str(), O_PATH | O_CLOEXEC));
+    struct stat about {};
+    if (!name || fstat(name.get(), &about) != 0 || !S_ISREG(about.st_mode))
+        return {};
+    return base::unique_fd(open(fmt::format("/proc/self/fd/{}", name.get()).c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 } // namespace
 
-job_window::job_window(int fd)
+job_window::job_window(int fd) : about_(job::read_header(fd))
 {
-    struct stat about {};
-    if (fstat(fd, &about) != 0 || about.st_size < static_cast<off_t>(sizeof(job::control_header)))
-        throw error("it is not a job file");
-    void* const page = mmap(nullptr, sizeof(job::control_header), PROT_READ, MAP_SHARED, fd, 0);
-    if (page == MAP_FAILED)
-        throw system_error("mapping the control block", errno);
-    char const* const wrong = job::check_control(*static_cast<job::control_header const*>(page), static_cast<std::uint64_t>(about.st_size));
-    bytes_ = sizeof(job::control_header) + static_cast<job::control_header const*>(page)->size * sizeof(job::rank_slot);
-    munmap(page, sizeof(job::control_header));
-    if (wrong != nullptr)
-        throw error(wrong);
+    bytes_ = sizeof(job::control_header) + about_.size * sizeof(job::rank_slot);
     void* const all = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd, 0);
     if (all == MAP_FAILED)
         throw system_error("mapping the control block", errno);
@@ -109,14 +113,14 @@ std::vector<running_job> running_jobs()
     for (auto& [inode, h] : files) {
         running_job j;
         try {
-            base::unique_fd const file(open(h.path.c_str(), O_RDONLY | O_CLOEXEC));
+            base::unique_fd const file = open_regular(h.path);
             if (!file)
                 continue;
             j.window = std::make_shared<job_window>(file.get());
         } catch (error const&) {
             continue;  // of another version, or gone
         }
-        j.id = j.window->header().job_id.data();
+        j.id = j.window->id();
         j.pids = std::move(h.by);
         // Its maker's number stands in front of the job's name: the keeper, a child of what the user started.
         pid_t const maker = std::atoi(j.id.c_str());

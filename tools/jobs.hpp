@@ -3,6 +3,7 @@
 // disturbing them.
 
 #include "job/control.hpp"
+#include "job/file.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -17,18 +18,20 @@ namespace towline::tools {
 /// The control block of a running job, mapped to read.
 class job_window {
 public:
-    /// Throws error where it is no job file that this version knows.
+    /// Throws error where it is no job file that this version knows. The file may be hostile: what holds for the whole job is read once.
     explicit job_window(int fd);
     job_window(job_window const&) = delete;
     job_window& operator=(job_window const&) = delete;
     ~job_window();
-    [[nodiscard]] job::control_header const& header() const noexcept { return *header_; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return about_.size; }
+    [[nodiscard]] std::string const& id() const noexcept { return about_.id; }
     [[nodiscard]] std::span<job::rank_slot const> slots() const noexcept
     {
-        return {reinterpret_cast<job::rank_slot const*>(header_ + 1), header_->size};
+        return {reinterpret_cast<job::rank_slot const*>(header_ + 1), about_.size};
     }
 
 private:
+    job::checked_header about_;
     job::control_header const* header_ = nullptr;
     std::size_t bytes_ = 0;
 };
@@ -39,7 +42,7 @@ struct running_job {
     pid_t launcher = 0;          ///< whom the user started; a program without a launcher: itself
     bool launched = false;
     std::vector<pid_t> pids;     ///< of all processes that hold the job file, and the launcher
-    std::string command;         ///< of the launcher
+    std::string command;         ///< of the launcher; printable
     double seconds = 0;          ///< since it was started
 };
 

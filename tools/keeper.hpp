@@ -5,6 +5,7 @@
 #include "base/unique_fd.hpp"
 #include "job/file.hpp"
 #include "lines.hpp"
+#include "memory_watch.hpp"
 #include "run.hpp"
 
 #include <csignal>
@@ -35,18 +36,20 @@ private:
 
     void start(int rank);
     [[noreturn]] void become(int rank, int out, int err);
+    std::uint64_t look_at_programs();  ///< whether each is preloaded; bytes of a segment, 0: as usual
     void prepare_environment();
 
     bool watch_once();  ///< false when the job is over
     [[nodiscard]] int patience_ms();
+    void look_at_outputs();
     void on_signal();
     void on_timers();
     void reap();
-    void ended(int rank, int status);
+    void ended(int rank, int status, std::string const& why);
     void watch_members();
     void member_vanished(int rank);
 
-    void report(int rank, std::string const& how);
+    void report(int rank, std::string const& how);  ///< the line that tells who ended
     void say(std::string const& line);
     void end_job();                     ///< SIGTERM now, SIGKILL in half a second
     void kill_all();
@@ -67,20 +70,23 @@ private:
     base::unique_fd exec_failures_;   ///< ranks that could not exec write {rank, errno}
     base::unique_fd exec_failures_in_;
     base::unique_fd nothing_;         ///< /dev/null
-    std::vector<std::vector<int>> cores_;
+    std::vector<std::vector<int>> cores_;  ///< of each rank, what it is bound to; empty: nothing
     std::vector<std::size_t> places_;  ///< of each rank, its part
     std::vector<rank_process> ranks_;
     sink out_{1};
     sink err_own_{2};
     sink* err_ = &err_own_;           ///< &out_ where both are the same file
-    std::string preload_;
+    std::vector<std::string> preloads_;  ///< of each part, what stands in front in LD_PRELOAD; or nothing
+    base::unique_fd library_folder_;
+    memory_watch memory_;
     std::string host_;
     std::uint64_t own_namespace_ = 0;
 
     int code_ = 0;
     bool ending_ = false;
-    bool output_refused_ = false;
-    int asked_to_end_ = 0;            ///< the signal by which the user ended the job
+    bool output_refused_ = false;     ///< it could not be written, and this has been dealt with
+    bool errors_refused_ = false;
+    int asked_to_end_ = 0;            ///< the first signal by which the user ended the job
     std::int64_t asked_ns_ = 0;
     std::int64_t kill_at_ns_ = 0;     ///< when what remains is killed; 0: not set
     std::int64_t started_ns_ = 0;

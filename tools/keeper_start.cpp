@@ -2,15 +2,18 @@
 
 #include "keeper.hpp"
 
+#include "base/log.hpp"
 #include "base/machine.hpp"
 #include "base/settings.hpp"
 #include "binding.hpp"
 #include "engine/tuning.hpp"
+#include "instrumentation.hpp"
 #include "processes.hpp"
 #include "towline/error.hpp"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +21,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,6 +60,32 @@ void change_environment(environment_change const& change)
         setenv(name.c_str(), value.c_str(), 1);
 }
 
+/// A descriptor that reads nothing.
+base::unique_fd nothing()
+{
+    base::unique_fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (null)
+        return null;
+    int ends[2];  // a chroot may have no /dev/null
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw system_error("a pipe for the standard input of ranks", errno);
+    close(ends[1]);
+    return base::unique_fd(ends[0]);
+}
+
+/// What may keep a process from being started, for people.
+std::string limits_of_processes()
+{
+    std::string text;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && getuid() != 0)
+        text = fmt::format("ulimit -u is {}", limit.rlim_cur);
+    if (auto const pids = base::cgroup::pids_bound(base::cgroup::this_process()); pids)
+        text += fmt::format("{}the cgroup allows {} processes and threads ({}/pids.max)", text.empty() ? "" : ", ", pids->limit,
+                            pids->folder);
+    return text.empty() ? "ulimit -u, pids.max of the cgroup" : text;
+}
+
 } // namespace
 
 int keep(run_options const& options, surroundings const& around)
@@ -66,7 +96,10 @@ int keep(run_options const& options, surroundings const& around)
 
 keeper::keeper(run_options const& options, surroundings const& around) : options_(options), around_(around), timeout_(options.timeout)
 {
-    setpgid(0, 0);  // signals from the terminal go to the front, which passes them on
+    // A session of its own for the whole job. Signals from the terminal go to the front, which passes them on; and where the scheduler
+    // shares the cores among sessions (autogroup), the job counts beside the shell that it was started from. Not one session a rank: ranks
+    // that yield to each other have to be of one group.
+    setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t ours;
     sigemptyset(&ours);
@@ -86,19 +119,20 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
 
     job::job_options job;
     job.keep_going = options.keep_going;
-    job.bound = options.bind_to_cores;
+    job.bound = options.bind == unit::core || options.bind == unit::hwthread;
     job.cores = base::usable_cores();
     auto const tuning = engine::tuning::to_words(engine::tuning::read_and_tell());
     job.tuning = tuning;
     for (std::size_t p = 0; p < options.parts.size(); ++p)
         places_.insert(places_.end(), static_cast<std::size_t>(options.parts[p].ranks), p);
+    change_environment(options.environment);
+    job.segment_bytes = look_at_programs();
     file_ = job::create_job_file(static_cast<std::uint32_t>(places_.size()), job);
     if (int const high = fcntl(file_.get(), F_DUPFD_CLOEXEC, 100); high >= 0)
         file_.reset(high);  // out of the way of scripts that use 3 to 9, and of those of the shell
     own_namespace_ = job::pid_namespace();
     view_ = std::make_unique<job::control_view>(file_.get());
-    if (options.bind_to_cores)
-        cores_ = allowed_cores();
+    cores_ = places_of(static_cast<int>(places_.size()), options.bind, options.map);
     for (std::size_t r = 0; r < places_.size(); ++r)
         view_->slots()[r].program.store(static_cast<std::uint32_t>(places_[r]) + 1);
     if (same_file(1, 2))
@@ -106,20 +140,50 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
     std::array<char, 256> name{};
     gethostname(name.data(), name.size() - 1);
     host_ = name.data();
-    nothing_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    nothing_ = nothing();
     int ends[2];
-    if (!signals_ || !nothing_ || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw system_error("preparing to start ranks", errno);
+    if (!signals_ || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        throw system_error("preparing to start ranks (ulimit -n)", errno);
     exec_failures_.reset(ends[0]);
     exec_failures_in_.reset(ends[1]);
     prepare_environment();
 }
 
+std::uint64_t keeper::look_at_programs()
+{
+    std::string library = options_.heap ? preload_library() : std::string();
+    if (library.find_first_of(" :") != library.npos) {
+        // These separate names in LD_PRELOAD. Through /proc the same file has a name without them.
+        auto const slash = library.rfind('/');
+        library_folder_.reset(open(library.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+        library = fmt::format("/proc/{}/fd/{}{}", getpid(), library_folder_.get(), library.substr(slash));
+        if (access(library.c_str(), R_OK) != 0)
+            library.clear();
+    }
+    bool small = false;
+    for (std::size_t p = 0; p < options_.parts.size(); ++p) {
+        auto const& part = options_.parts[p];
+        auto preloaded = base::setting("LD_PRELOAD").value_or("");
+        for (auto const& [name, value] : part.environment.set)
+            if (name == "LD_PRELOAD")
+                preloaded = value;
+        auto const found = instrumentation_of(part, around_.programs[p], std::string(preloaded));
+        if (!library.empty() && !found.no_preload.empty())
+            base::log(base::log_level::info,
+                      "{}: big blocks of malloc stay outside the shared heap (libtowline-malloc.so is not preloaded)", found.no_preload);
+        preloads_.push_back(found.no_preload.empty() ? library : std::string());
+        small = small || !found.small_segments.empty();
+        if (!found.small_segments.empty() && !base::setting("TOWLINE_SEGMENT"))
+            base::log(base::log_level::info, "{}: segments are small", found.small_segments);
+    }
+    if (!small || base::setting("TOWLINE_SEGMENT"))
+        return 0;
+    constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+    return std::max(job::min_segment_bytes, std::bit_floor(std::min<std::uint64_t>(4 * gib, 32 * gib / places_.size())));
+}
+
 void keeper::prepare_environment()
 {
-    if (options_.heap)
-        preload_ = preload_library();
-    change_environment(options_.environment);
     auto const size = fmt::format("{}", places_.size());
     setenv("TOWLINE_SIZE", size.c_str(), 1);
     setenv("MPI_LOCALNRANKS", size.c_str(), 1);
@@ -127,14 +191,10 @@ void keeper::prepare_environment()
     unsetenv("TOWLINE_CORES");
     if (!cores_.empty()) {  // a bound rank cannot see which cores there are besides its own
         std::vector<int> first;
-        for (auto const& threads : cores_)
+        for (auto const& threads : allowed_units(options_.bind == unit::hwthread ? unit::hwthread : unit::core))
             first.push_back(threads.front());
         setenv("TOWLINE_CORES", fmt::format("{}", fmt::join(first, ",")).c_str(), 1);
     }
-    if (preload_.empty())
-        return;
-    auto const others = base::setting("LD_PRELOAD");
-    setenv("LD_PRELOAD", others ? fmt::format("{}:{}", preload_, *others).c_str() : preload_.c_str(), 1);
 }
 
 // --- starting
@@ -151,13 +211,13 @@ void keeper::start(int rank)
         throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
     base::unique_fd err_read(err[0]);
     base::unique_fd err_write(err[1]);
-    if (!cores_.empty())
+    if (options_.bind == unit::core || options_.bind == unit::hwthread)
         view_->slots()[static_cast<std::size_t>(rank)].cpu.store(
-            static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank) % cores_.size()].front()) + 1);
+            static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank)].front()) + 1);
 
     pid_t const pid = fork();
     if (pid < 0)
-        throw system_error(fmt::format("fork of rank {} (ulimit -u, pids of the cgroup)", rank), errno);
+        throw system_error(fmt::format("starting the process of rank {} of {} ({})", rank, places_.size(), limits_of_processes()), errno);
     if (pid == 0)
         become(rank, out[1], err[1]);
     setpgid(pid, pid);  // here and in the child: whoever comes first
@@ -170,6 +230,11 @@ void keeper::start(int rank)
     r.err.emplace(std::move(err_read), *err_, tag);
     if (options_.verbose)
         say(fmt::format("{}: rank {} is pid {}: {}", options_.name, rank, pid, fmt::join(options_.parts[part_of(rank)].command, " ")));
+    if (options_.report_bindings)
+        say(cores_.empty() ? fmt::format("{}: rank {} is not bound", options_.name, rank)
+                           : fmt::format("{}: rank {} is bound to cpu{} {}", options_.name, rank,
+                                         cores_[static_cast<std::size_t>(rank)].size() == 1 ? "" : "s",
+                                         fmt::join(cores_[static_cast<std::size_t>(rank)], ",")));
 }
 
 void keeper::become(int rank, int out, int err)
@@ -196,11 +261,15 @@ void keeper::become(int rank, int out, int err)
             setenv("PWD", here.get(), 1);
     }
     change_environment(part.environment);
+    if (auto const& preload = preloads_[part_of(rank)]; !preload.empty()) {
+        auto const others = base::setting("LD_PRELOAD");
+        setenv("LD_PRELOAD", others ? fmt::format("{}:{}", preload, *others).c_str() : preload.c_str(), 1);
+    }
     auto const number = fmt::format("{}", rank);
     setenv("TOWLINE_JOB", fmt::format("{}:{}", file_.get(), rank).c_str(), 1);
     setenv("TOWLINE_RANK", number.c_str(), 1);
     setenv("MPI_LOCALRANKID", number.c_str(), 1);
-    if (!cores_.empty() && !bind_to(cores_[static_cast<std::size_t>(rank) % cores_.size()]))
+    if (!cores_.empty() && !bind_to(cores_[static_cast<std::size_t>(rank)]))
         fmt::print(stderr, "{}: rank {} could not be bound to a core: {}\n", options_.name, rank, std::strerror(errno));
     std::vector<char*> arguments;
     for (auto const& argument : part.command)

@@ -1,6 +1,7 @@
 #include "lines.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <poll.h>
@@ -11,7 +12,7 @@ namespace towline::tools {
 
 namespace {
 
-constexpr std::size_t longest_line = 64 << 10;
+constexpr std::size_t longest_line = 16 << 20;
 
 } // namespace
 
@@ -23,7 +24,7 @@ sink::sink(int fd) : fd_(fd)
 
 bool sink::flush()
 {
-    while (waiting() > 0 && !broken_) {
+    while (waiting() > 0 && !broken()) {
         if (!regular_) {
             pollfd ready{fd_, POLLOUT, 0};
             if (poll(&ready, 1, 0) <= 0)
@@ -34,32 +35,42 @@ bool sink::flush()
         ssize_t const done = ::write(fd_, text_.data() + written_, piece);
         if (done > 0)
             written_ += static_cast<std::size_t>(done);
-        else if (errno == EAGAIN)
+        else if (done < 0 && errno == EAGAIN)
             break;
-        else if (errno != EINTR)
-            broken_ = true;
+        else if (done == 0 || errno != EINTR)
+            error_ = done == 0 ? EIO : errno;
     }
-    if (written_ == text_.size() || broken_) {
+    if (written_ == text_.size() || broken()) {
         text_.clear();
         written_ = 0;
     } else if (written_ > (1 << 20)) {
         text_.erase(0, written_);
         written_ = 0;
     }
-    return !broken_;
+    return !broken();
+}
+
+bool sink::finish()
+{
+    if (broken() || !regular_)
+        return !broken();
+    int const same = dup(fd_);  // closing any descriptor of a file flushes it to its server
+    if (same >= 0 && ::close(same) != 0 && errno != EINTR)
+        error_ = errno;
+    return !broken();
 }
 
 bool stream::pump()
 {
-    char buffer[64 << 10];
-    ssize_t const got = ::read(from_.get(), buffer, sizeof buffer);
+    static std::array<char, 64 << 10> buffer;  // not on the stack, which may be smaller; the keeper has one thread
+    ssize_t const got = ::read(from_.get(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
     if (got <= 0) {
         close();
         return false;
     }
-    std::string_view const text(buffer, static_cast<std::size_t>(got));
+    std::string_view const text(buffer.data(), static_cast<std::size_t>(got));
     auto const last = text.rfind('\n');
     if (last == text.npos) {
         rest_.append(text);

@@ -15,19 +15,23 @@ public:
     explicit sink(int fd);
 
     void append(std::string_view text) { text_.append(text); }
-    /// Writes what the reader takes now. False once the reader is gone; then everything is dropped.
+    /// Writes what the reader takes now. False once a write has failed; then everything is dropped.
     bool flush();
 
     [[nodiscard]] int fd() const noexcept { return fd_; }
     [[nodiscard]] std::size_t waiting() const noexcept { return text_.size() - written_; }
-    [[nodiscard]] bool broken() const noexcept { return broken_; }
+    [[nodiscard]] bool broken() const noexcept { return error_ != 0; }
+    /// Why it is broken, as errno tells it: EPIPE where the reader is gone.
+    [[nodiscard]] int error() const noexcept { return error_; }
+    /// After the last flush: what a file system tells only at the end (a quota, a server). False where that was an error.
+    bool finish();
 
     void const* open_line = nullptr;  ///< the stream that has written the begin of a line, and not its end
 
 private:
     int fd_;
     bool regular_;
-    bool broken_ = false;
+    int error_ = 0;
     std::string text_;
     std::size_t written_ = 0;
 };
@@ -39,8 +43,9 @@ public:
     stream(base::unique_fd from, sink& to, std::string tag) : from_(std::move(from)), to_(&to), tag_(std::move(tag)) {}
 
     [[nodiscard]] int fd() const noexcept { return from_.get(); }
-    /// Reads once what is there, and passes whole lines on. Lines of more than 64 KiB go in pieces. False at the end of the stream.
+    /// Reads once what is there, and passes whole lines on. A line of more than 16 MiB goes in pieces. False at the end of the stream.
     bool pump();
+    [[nodiscard]] bool goes_to(sink const& s) const noexcept { return to_ == &s; }
     /// Passes an unfinished last line on and closes the stream: the writer, if it still writes, gets SIGPIPE.
     void close();
 

@@ -3,6 +3,7 @@
 #include "base/settings.hpp"
 #include "info.hpp"
 #include "job/file.hpp"
+#include "output.hpp"
 #include "run.hpp"
 #include "stats.hpp"
 #include "towline/error.hpp"
@@ -13,10 +14,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <fmt/format.h>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace tools = towline::tools;
@@ -31,12 +35,18 @@ struct run_words {
     std::string timeout;
 };
 
-/// Says in the first line of the help where PROGRAM stands.
+/// Says in the first line of the help where PROGRAM stands, and that a flag may have a value as people write it.
 class run_help : public CLI::Formatter {
 public:
+    run_help() { column_width(28); }
     std::string make_usage(CLI::App const*, std::string) const override
     {
         return "\nUsage: towline run -n N [options] PROGRAM [arguments...]\n";
+    }
+    std::string make_option_name(CLI::Option const* option, bool is_positional) const override
+    {
+        std::string const name = CLI::Formatter::make_option_name(option, is_positional);
+        return name.substr(0, name.find('{')) + (name.ends_with("{table}") ? "[=FILE]" : "");
     }
 };
 
@@ -71,8 +81,8 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
         ->check(one_of("core", "none"))
         ->type_name("core|none");
     run->add_flag("--stats{table}", words.stats,
-                  "when the job has ended, a table of calls and of bytes by the way they moved, on standard error;\n"
-                  "--stats=FILE.json writes JSON there instead");
+                  "when the job has ended, a table of what each rank did and of bytes by the way they moved, on standard error;\n"
+                  "--stats=FILE writes JSON there instead. docs/stats.md, or the manual page, explains each column");
     run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
     run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: the others get errors at their calls");
     run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")
@@ -84,7 +94,7 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
     run->footer("Everything from PROGRAM on belongs to the program. Standard input goes to rank 0; output comes in whole lines.\n"
                 "The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be\n"
                 "started, 126 PROGRAM not executable, 127 not found, 2 wrong usage. A rank that dies ends the job. The first ^C goes to\n"
-                "the ranks, the second kills them. Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
+                "the ranks, the second kills them, as do two SIGTERM. Ranks find TOWLINE_RANK and TOWLINE_SIZE in their environment.");
     return run;
 }
 
@@ -119,7 +129,8 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
     tools::program_part part;
     auto const [rest, wrong] = std::from_chars(words.ranks.data(), end, part.ranks);
     if (wrong != std::errc() || rest != end || part.ranks < 1 || part.ranks > static_cast<int>(towline::job::max_ranks))
-        return refuse("run", fmt::format("-n {}: a job has 1 to {} processes", words.ranks, towline::job::max_ranks));
+        return refuse("run", words.ranks == "p" ? "-np is a word of mpiexec; here it is -n N"
+                                                : fmt::format("-n {}: a job has 1 to {} processes", words.ranks, towline::job::max_ranks));
     if (command.empty())
         return refuse("run", "which PROGRAM? Write it behind the options");
     if (!words.timeout.empty()) {
@@ -129,7 +140,7 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
                           fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it; not 0", words.timeout));
         options.timeout = *time;
     }
-    options.bind_to_cores = words.bind == "core";
+    options.bind = words.bind == "core" ? tools::unit::core : tools::unit::none;
     options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
     options.stats = !words.stats.empty();
     if (words.stats == "table") {
@@ -148,23 +159,47 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
     return tools::run(options);
 }
 
-/// What the first word must be.
-int check_command(std::vector<std::string> const& ours)
+constexpr char const* commands = "run, where, info, tune and help";
+
+CLI::App* command_named(CLI::App& app, std::string_view name)
 {
-    if (ours.empty())
-        return refuse("", "which command? There are run, where, info and tune");
-    std::string const& first = ours.front();
-    for (auto const known : {"run", "info", "where", "tune", "-h", "--help", "--version"})
-        if (first == known)
-            return 0;
-    if (first.starts_with('-'))
-        return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
-    return refuse("", fmt::format("there is no command '{}'; there are run, where, info and tune", first));
+    auto const found = app.get_subcommands([&](CLI::App const* one) { return one->get_name() == name; });
+    return found.empty() ? nullptr : found.front();
 }
 
-} // namespace
+/// What the first word must be.
+int check_command(CLI::App& app, std::vector<std::string> const& ours)
+{
+    if (ours.empty())
+        return refuse("", fmt::format("which command? There are {}", commands));
+    std::string const& first = ours.front();
+    if (command_named(app, first) != nullptr || first == "-h" || first == "--help" || first == "--version")
+        return 0;
+    if (first.starts_with('-'))
+        return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
+    return refuse("", fmt::format("there is no command '{}'; there are {}", first, commands));
+}
 
-int main(int argc, char** argv)
+/// `towline help [COMMAND]`: what `towline [COMMAND] --help` prints.
+int help(CLI::App& app, std::string const& topic)
+{
+    CLI::App const* const about = topic.empty() ? &app : command_named(app, topic);
+    if (about == nullptr)
+        return refuse("help", fmt::format("there is no command '{}'; there are {}", topic, commands));
+    std::string const name = topic.empty() ? app.get_name() : app.get_name() + " " + topic;
+    fmt::print("{}", about->get_formatter()->make_help(about, name, CLI::AppFormatMode::Normal));
+    return 0;
+}
+
+int tell(CLI::App const& app, CLI::ParseError const& e)
+{
+    std::ostringstream text;
+    int const code = app.exit(e, text, text);
+    fmt::print("{}", text.str());
+    return code;
+}
+
+int run_command(int argc, char** argv)
 {
     CLI::App app("Communication between processes where data moves once, or not at all.");
     app.name("towline");
@@ -178,15 +213,20 @@ int main(int argc, char** argv)
     auto* info = app.add_subcommand("info", "what this machine offers, what will be used of it, and why the rest is not");
     auto* where = app.add_subcommand("where", "what the ranks of a running job wait for, and which of them for each other");
     std::string which;
-    where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here");
+    where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here")
+        ->type_name("");
     bool json = false;
     info->add_flag("--json", json, "as JSON");
     tools::tune_options tuning;
     auto* tune = add_tune(app, tuning);
+    auto* const helps = app.add_subcommand("help", "what the tool does, or one of its commands: as --help behind it");
+    std::string topic;
+    helps->add_option("COMMAND", topic, "run, where, info or tune; without it, an overview")->type_name("");
+    app.footer("towline COMMAND --help, towline help COMMAND and the manual pages (man towline-run) say more of each.");
     try {
         std::vector<std::string> ours(argv + 1, argv + argc);
         std::vector<std::string> command;
-        if (int const wrong = check_command(ours); wrong != 0)
+        if (int const wrong = check_command(app, ours); wrong != 0)
             return wrong;
         if (!ours.empty() && ours[0] == "run") {
             // All from PROGRAM on belongs to the program, whatever it looks like.
@@ -207,16 +247,33 @@ int main(int argc, char** argv)
             return tools::info(json);
         if (tune->parsed())
             return tools::tune(tuning);
+        if (helps->parsed())
+            return help(app, topic);
     } catch (CLI::ParseError const& e) {
         if (e.get_exit_code() == 0)
-            return app.exit(e);  // help or version
+            return tell(app, e);  // help or version
         return refuse(argc > 1 ? argv[1] : "", e.what());
+    }
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    std::string const name = argc > 1 && argv[1][0] != '-' ? fmt::format("towline {}", argv[1]) : "towline";
+    try {
+        return tools::finish_output(name, run_command(argc, argv));
     } catch (towline::usage_error const& e) {
         fmt::print(stderr, "towline: {}\n", e.what());
         return tools::exit_usage;
+    } catch (std::system_error const& e) {
+        if (std::ferror(stdout) != 0)
+            return tools::output_failed(name, e.code().value());
+        fmt::print(stderr, "towline: {}\n", e.what());
+        return tools::exit_failed;
     } catch (std::exception const& e) {
         fmt::print(stderr, "towline: {}\n", e.what());
         return tools::exit_failed;
     }
-    return 0;
 }

@@ -1,13 +1,17 @@
 // `mpiexec`, also called `mpirun`: the launcher of `towline run`, for hands that know MPI.
 
 #include "base/settings.hpp"
+#include "output.hpp"
 #include "run.hpp"
+#include "stats.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
 #include "words.hpp"
 
 #include <exception>
+#include <cstdio>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,18 +36,21 @@ Of the whole job:
   -l, -prepend-rank, -tag-output   the rank in front of each line of output: [3] text
   -stdin, -s RANK|none   who reads the standard input (0)
   -timeout TIME          ends the job after so many seconds (or 500ms, 2m, 1h), exit code 124; also MPIEXEC_TIMEOUT
-  -bind-to core|none     core: rank r is bound to core r modulo the cores allowed (none: the system places ranks)
+  -bind-to core|hwthread|numa|socket|none   rank r is bound to the r-th of those allowed, round and round; none (default): the system
+                         places ranks. -map-by UNIT: ranks go round these instead. -report-bindings tells where they are
+  -stats, -stats=FILE    when the job has ended, a table of calls and bytes by the way they moved, on standard error; or JSON in FILE
   -keep-going, -disable-auto-cleanup   a rank that ends does not end the job
   -heap on|off           off: no shared heap for big allocations of malloc
   -q, -quiet             does not tell how ranks ended
   -v, -verbose           tells what is started
   -h, -help; -V, -version, -info
 Where they mean this machine: -host, -hosts, -H NAMES, -f, -hostfile, -machinefile FILE, -ppn, -perhost N.
-Accepted, with nothing to do: -oversubscribe, -map-by and -rank-by core|slot|node, -allow-run-as-root, -use-hwthread-cpus,
--report-bindings, -launcher fork, -mca NAME VALUE.
+Accepted, for so it is in any case: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher fork. What else
+other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line tells that it means nothing here.
 
 The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started, 126 PROGRAM
-not executable, 127 not found, 2 wrong usage. Output comes in whole lines. The first ^C goes to the ranks, the second kills them.
+not executable, 127 not found, 2 wrong usage. Output comes in whole lines. The first ^C goes to the ranks, the second kills
+them, as do two SIGTERM.
 Ranks find MPI_LOCALRANKID and MPI_LOCALNRANKS, TOWLINE_RANK and TOWLINE_SIZE in their environment.
 )";
 
@@ -53,17 +60,29 @@ int main(int argc, char** argv)
 {
     std::string_view const path = argc > 0 ? argv[0] : "mpiexec";
     std::string const name(path.substr(path.rfind('/') + 1));
+    if (argc == 2 && argv[1] == std::string_view("--list-options")) {  // for the completion of shells, and for tests of the help
+        for (auto const& [option, values] : tools::mpiexec_options())
+            fmt::print("{} {}\n", option, values);
+        return 0;
+    }
     try {
         tools::mpiexec_words words = tools::read_mpiexec(name, {argv + 1, argv + argc});
         if (words.help) {
-            fmt::print("{}", help);
-            return 0;
+            std::fwrite(help.data(), 1, help.size(), stdout);
+            return tools::finish_output(name, 0);
         }
         if (words.version) {
             auto const [major, minor, patch] = towline::library_version();
-            fmt::print("{} (Towline) {}.{}.{}\n", name, major, minor, patch);
-            return 0;
+            std::printf("%s (Towline) %d.%d.%d\n", name.c_str(), major, minor, patch);
+            return tools::finish_output(name, 0);
         }
+        if (!words.meaningless.empty() && !words.options.quiet)
+            fmt::print(stderr, "{}: accepted, and means nothing here: {}\n", name, fmt::join(words.meaningless, ", "));
+        if (auto const& file = words.options.stats_file; !file.empty())
+            if (auto const why = tools::unwritable(file); !why.empty()) {
+                fmt::print(stderr, "{}: --stats={}: {}; nothing was started\n", name, file, why);
+                return tools::exit_failed;
+            }
         words.options.heap = words.options.heap && towline::base::setting_switch("TOWLINE_HEAP", true);
         return tools::run(words.options);
     } catch (towline::usage_error const& e) {

@@ -29,6 +29,9 @@ struct program_part {
     environment_change environment;  ///< on top of the job's
 };
 
+/// Parts of the machine that ranks are bound to, or spread over.
+enum class unit { none, core, hwthread, numa, socket };
+
 struct run_options {
     std::string name = "towline run";  ///< of the command, in front of its errors
     std::vector<program_part> parts;
@@ -36,7 +39,9 @@ struct run_options {
     int stdin_rank = 0;                ///< who reads our standard input; -1: nobody
     bool verbose = false;              ///< tells what is started
     bool quiet = false;                ///< does not tell how ranks ended
-    bool bind_to_cores = false;
+    unit bind = unit::none;
+    unit map = unit::none;             ///< what ranks go round; none: what they are bound to
+    bool report_bindings = false;
     bool stats = false;
     std::string stats_file;  ///< JSON
     bool tag = false;
@@ -69,7 +74,7 @@ struct surroundings {
 
 /// Signals that are passed on to the ranks.
 inline constexpr int forwarded_signals[] = {1 /*HUP*/,   2 /*INT*/,   3 /*QUIT*/,  10 /*USR1*/,
-                                            12 /*USR2*/, 15 /*TERM*/, 18 /*CONT*/, 20 /*TSTP*/};
+                                            12 /*USR2*/, 15 /*TERM*/, 18 /*CONT*/, 20 /*TSTP*/, 28 /*WINCH*/};
 
 /// The keeper's life, from its fork on; the exit code. Signals in `forwarded_signals` and SIGCHLD are blocked.
 int keep(run_options const&, surroundings const&);

@@ -18,12 +18,30 @@ using job::counter;
 constexpr auto counters = static_cast<std::size_t>(counter::count_);
 using counts = std::array<std::uint64_t, counters>;
 
-constexpr std::array<char const*, counters> names{"calls_sent",        "calls_handled",     "messages_sent",      "bytes_inline",
-                                                  "bytes_handed_over", "bytes_copied_once", "bytes_copied_twice", "bytes_wire",
-                                                  "handed_over",       "copied_once",       "copied_twice",       "wire",
-                                                  "bytes_cma",         "bytes_staged",      "bytes_mapped",       "sleeps",
-                                                  "bytes_cooperated",  "bytes_xpmem",       "bytes_onloaded",     "lane_operations",
-                                                  "bytes_lanes_posted", "bytes_lanes_moved", "bytes_pushed"};
+/// A column of the table, called as its counter; where that counts blocks, their bytes stand before it.
+struct column {
+    counter what;
+    counter bytes = counter::count_;
+};
+constexpr column columns[] = {{counter::calls_sent},
+                              {counter::calls_handled},
+                              {counter::messages_sent},
+                              {counter::bytes_inline},
+                              {counter::handed_over, counter::bytes_handed_over},
+                              {counter::copied_once, counter::bytes_copied_once},
+                              {counter::copied_twice, counter::bytes_copied_twice},
+                              {counter::wire, counter::bytes_wire},
+                              {counter::sleeps}};
+
+job::counter_facts const& facts(counter which)
+{
+    return job::counter_table[static_cast<std::size_t>(which)];
+}
+
+bool is_column(counter which)
+{
+    return std::ranges::any_of(columns, [&](column const& c) { return c.what == which || c.bytes == which; });
+}
 
 counts read(job::rank_slot const& slot)
 {
@@ -69,19 +87,18 @@ std::string moved(counts const& c, counter bytes, counter blocks)
     return fmt::format("{} in {}", b == 0 ? "0 B" : human_bytes(b), human_count(n));
 }
 
+std::string shown(counts const& c, counter which)
+{
+    auto const value = c[static_cast<std::size_t>(which)];
+    return facts(which).unit == "bytes" ? human_bytes(value) : human_count(value);
+}
+
 std::vector<std::string> row(std::string name, counts const& c)
 {
-    auto at = [&](counter which) { return c[static_cast<std::size_t>(which)]; };
-    return {std::move(name),
-            human_count(at(counter::calls_sent)),
-            human_count(at(counter::calls_handled)),
-            human_count(at(counter::messages_sent)),
-            human_bytes(at(counter::bytes_inline)),
-            moved(c, counter::bytes_handed_over, counter::handed_over),
-            moved(c, counter::bytes_copied_once, counter::copied_once),
-            moved(c, counter::bytes_copied_twice, counter::copied_twice),
-            moved(c, counter::bytes_wire, counter::wire),
-            human_count(at(counter::sleeps))};
+    std::vector<std::string> cells{std::move(name)};
+    for (column const& one : columns)
+        cells.push_back(one.bytes == counter::count_ ? shown(c, one.what) : moved(c, one.bytes, one.what));
+    return cells;
 }
 
 } // namespace
@@ -98,8 +115,9 @@ std::string human_count(std::uint64_t number)
 
 std::string stats_table(job::control_view const& view, double seconds)
 {
-    std::vector<std::vector<std::string>> rows{
-        {"rank", "calls", "served", "messages", "inline", "handed over", "copied once", "copied twice", "wire", "sleeps"}};
+    std::vector<std::vector<std::string>> rows{{"rank"}};
+    for (column const& one : columns)
+        rows[0].emplace_back(facts(one.what).name);
     auto const slots = view.slots();
     for (std::size_t r = 0; r < slots.size(); ++r)
         rows.push_back(row(fmt::format("{}", r), read(slots[r])));
@@ -110,33 +128,19 @@ std::string stats_table(job::control_view const& view, double seconds)
     for (auto const& cells : rows)
         for (std::size_t i = 0; i < cells.size(); ++i)
             widths[i] = std::max(widths[i], cells[i].size());
-    auto const at = [&](counter which) { return sum[static_cast<std::size_t>(which)]; };
     std::string text = fmt::format("towline: {} rank{}, {:.2f} s; bytes of blocks by how they moved\n", slots.size(),
                                    slots.size() == 1 ? "" : "s", seconds);
     for (std::size_t r = 0; r < rows.size(); ++r) {
         std::string line;
         for (std::size_t i = 0; i < widths.size(); ++i)
-            line += fmt::format("{}{:>{}}", i == 0 ? "  " : "   ", rows[r][i], widths[i]);
+            line += fmt::format("  {:>{}}", rows[r][i], widths[i]);
         text += line + "\n";
         if (r == 0 || r + 2 == rows.size())
             text += "  " + std::string(line.size() - 2, '-') + "\n";
     }
-    if (at(counter::bytes_cma) + at(counter::bytes_xpmem) + at(counter::bytes_staged) + at(counter::bytes_mapped) != 0)
-        text += fmt::format("  copied: {} read from the sender's arena ({} of it by the sender), {} by cross-memory attach, {} through a "
-                            "staging block\n",
-                            human_bytes(at(counter::bytes_mapped)), human_bytes(at(counter::bytes_cooperated)),
-                            human_bytes(at(counter::bytes_cma)), human_bytes(at(counter::bytes_staged)));
-    if (at(counter::bytes_xpmem) != 0)
-        text += fmt::format("  copied: {} from memory attached by XPMEM\n", human_bytes(at(counter::bytes_xpmem)));
-    if (at(counter::bytes_onloaded) != 0)
-        text += fmt::format("  copied by helper threads: {}\n", human_bytes(at(counter::bytes_onloaded)));
-    if (at(counter::lane_operations) != 0)
-        text += fmt::format("  collective operations in shared memory: {} by the ranks together, {} offered by copy, {} read and written "
-                            "in place\n",
-                            human_count(at(counter::lane_operations)), human_bytes(at(counter::bytes_lanes_posted)),
-                            human_bytes(at(counter::bytes_lanes_moved)));
-    if (at(counter::bytes_pushed) != 0)
-        text += fmt::format("  copied twice: {} pushed by the sender while the receiver copied\n", human_bytes(at(counter::bytes_pushed)));
+    for (std::size_t i = 0; i < counters; ++i)
+        if (auto const which = static_cast<counter>(i); sum[i] != 0 && !is_column(which))
+            text += fmt::format("  {:<18}  {:>8}  {}\n", facts(which).name, shown(sum, which), facts(which).meaning);
     return text;
 }
 
@@ -145,7 +149,7 @@ std::string stats_json(job::control_view const& view, double seconds)
     auto object = [](counts const& c) {
         nlohmann::ordered_json o;
         for (std::size_t i = 0; i < counters; ++i)
-            o[names[i]] = c[i];
+            o[std::string(job::counter_table[i].name)] = c[i];
         return o;
     };
     nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
@@ -155,7 +159,7 @@ std::string stats_json(job::control_view const& view, double seconds)
         ranks.push_back(std::move(one));
     }
     nlohmann::ordered_json const all{
-        {"job", view.header().job_id.data()}, {"seconds", seconds}, {"ranks", std::move(ranks)}, {"total", object(total(view))}};
+        {"job", view.id()}, {"seconds", seconds}, {"ranks", std::move(ranks)}, {"total", object(total(view))}};
     return all.dump(2) + "\n";
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a job did, from the counters in its control block (design.md, "Accounting").
+// What a job did, from the counters in its control block (job/counters.hpp names them).
 
 #include "job/file.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace towline::tools {
 
-/// A table for people: a line per rank and a total.
+/// A table for people: a line per rank and a total, and a line for each other counter that is not 0.
 [[nodiscard]] std::string stats_table(job::control_view const&, double seconds);
 /// {"job", "seconds", "ranks": [{"rank", every counter by name}], "total": {...}}
 [[nodiscard]] std::string stats_json(job::control_view const&, double seconds);

@@ -84,7 +84,7 @@ int tune(tune_options const& options)
     }
     run_options job;
     job.name = "towline tune";
-    job.bind_to_cores = true;
+    job.bind = unit::core;
     job.stdin_rank = -1;
     job.timeout = std::chrono::minutes(2);
     job.environment.set = {{"TOWLINE_LOG", "error"}};

@@ -15,9 +15,19 @@ namespace towline::tools {
 
 namespace {
 
+/// Cut in the middle: what was started stands at the end. Whole characters stay.
 std::string shortened(std::string const& text, std::size_t most)
 {
-    return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+    if (text.size() <= most)
+        return text;
+    auto const inside = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };
+    std::size_t head = most / 3;
+    while (head > 0 && inside(head))
+        --head;
+    std::size_t tail = text.size() - (most - most / 3 - 3);
+    while (tail < text.size() && inside(tail))
+        ++tail;
+    return text.substr(0, head) + "..." + text.substr(tail);
 }
 
 std::string how_long(double seconds)
@@ -34,7 +44,7 @@ int list(std::vector<running_job> const& jobs)
     }
     fmt::print("{:>8}  {:>5}  {:>7}  {:<24} command\n", "launcher", "ranks", "runs", "job");
     for (auto const& j : jobs)
-        fmt::print("{:>8}  {:>5}  {:>7}  {:<24} {}\n", j.launcher, j.window->header().size, how_long(j.seconds), j.id, shortened(j.command, 90));
+        fmt::print("{:>8}  {:>5}  {:>7}  {:<24} {}\n", j.launcher, j.window->size(), how_long(j.seconds), j.id, shortened(j.command, 90));
     return 0;
 }
 
@@ -46,6 +56,7 @@ std::vector<std::string> lines_of(std::span<job::rank_slot const> slots)
     ranks.reserve(slots.size());
     for (auto const& slot : slots)
         ranks.push_back(job::view_of(slot));
+    job::look_at_processes(slots, ranks);
     auto situation = job::explain(ranks, base::monotonic_ns());
     std::vector<std::string> lines = std::move(situation.ranks);
     for (auto const& cycle : situation.cycles)
@@ -73,7 +84,7 @@ int where(std::string const& which)
     }
     auto const slots = job->window->slots();
     fmt::print("job {}: {} rank{}, runs for {}: {}\n", job->id, slots.size(), slots.size() == 1 ? "" : "s", how_long(job->seconds),
-               shortened(job->command, 100));
+               shortened(job->command, 1000));
     for (auto const& line : lines_of(slots))
         fmt::print("  {}\n", line);
     std::vector<std::string> pids;

@@ -50,6 +50,39 @@ std::string content_of(std::string_view option, std::string const& path)
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::optional<unit> unit_of(std::string_view word)
+{
+    word = word.substr(0, word.find(':'));
+    if (word == "none")
+        return unit::none;
+    if (word == "core" || word == "l1cache" || word == "l2cache" || word == "L1" || word == "L2")
+        return unit::core;
+    if (word == "hwthread" || word == "hw-thread" || word == "thread" || word == "pu")
+        return unit::hwthread;
+    if (word == "numa" || word == "l3cache" || word == "L3")
+        return unit::numa;
+    if (word == "socket" || word == "package")
+        return unit::socket;
+    return std::nullopt;
+}
+
+/// Letters to insert, remove, change or swap to make one word of another.
+std::size_t distance(std::string_view a, std::string_view b)
+{
+    std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+    for (std::size_t i = 0; i <= a.size(); ++i)
+        for (std::size_t j = 0; j <= b.size(); ++j) {
+            if (i == 0 || j == 0) {
+                d[i][j] = i + j;
+                continue;
+            }
+            d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+        }
+    return d[a.size()][b.size()];
+}
+
 class reader {
 public:
     explicit reader(std::string name)
@@ -81,10 +114,19 @@ public:
         return std::move(words_);
     }
 
+    std::vector<std::pair<std::string, std::size_t>> all() const
+    {
+        std::vector<std::pair<std::string, std::size_t>> names;
+        for (auto const& [name, option] : options_)
+            names.emplace_back(name, option.values);
+        return names;
+    }
+
 private:
     using values = std::span<std::string const>;
     struct entry {
         std::size_t values = 0;
+        bool optional = false;  ///< one value, behind '=' alone
         std::function<void(std::string const& name, reader::values)> does;
     };
 
@@ -119,11 +161,11 @@ private:
             }
             auto const found = options_.find(name);
             if (found == options_.end())
-                throw usage_error(fmt::format("there is no option {}", word));
+                throw usage_error(unknown(word, name));
             entry const& o = found->second;
             std::string const shown = word.substr(0, word.find('='));
             if (attached) {
-                if (o.values != 1)
+                if (o.values != 1 && !o.optional)
                     throw usage_error(fmt::format("{}: {} takes {}", word, shown, o.values == 0 ? "no value" : "several values"));
                 o.does(shown, values(&*attached, 1));
                 continue;
@@ -180,8 +222,19 @@ private:
     void add(std::initializer_list<char const*> names, std::size_t count, std::function<void(std::string const&, values)> does)
     {
         for (char const* const name : names)
-            options_[name] = {count, does};
+            options_[name] = {count, false, does};
     }
+    /// What other launchers know, and what means nothing here: one line tells all of these that a command has.
+    void add_meaningless(std::initializer_list<char const*> names, std::size_t count)
+    {
+        add(names, count, [this](std::string const& option, values v) {
+            bool const named = option.ends_with("mca") && !v.empty();
+            auto text = named ? fmt::format("{} {}", option, v[0]) : option;
+            if (std::find(words_.meaningless.begin(), words_.meaningless.end(), text) == words_.meaningless.end())
+                words_.meaningless.push_back(std::move(text));
+        });
+    }
+    [[nodiscard]] std::string unknown(std::string const& word, std::string const& name) const;
     void add_flag(std::initializer_list<char const*> names, std::function<void()> does)
     {
         add(names, 0, [does = std::move(does)](std::string const&, values) { does(); });
@@ -198,17 +251,31 @@ private:
     std::map<std::string, entry, std::less<>> options_;
 };
 
+std::string reader::unknown(std::string const& word, std::string const& name) const
+{
+    std::string const* nearest = nullptr;
+    std::size_t least = std::min<std::size_t>(name.size() / 3 + 1, 4);  // farther away is another word
+    for (auto const& [known, does] : options_)
+        if (auto const d = distance(name, known); d < least) {
+            least = d;
+            nearest = &known;
+        }
+    auto const dashes = word.starts_with("--") ? "--" : "-";
+    return nearest == nullptr ? fmt::format("there is no option {}", word)
+                              : fmt::format("there is no option {}; did you mean {}{}?", word, dashes, *nearest);
+}
+
 void reader::add_environment(char const* prefix, std::function<environment_change&()> which)
 {
     std::string const p(prefix);
     auto const name = [&](char const* rest) { return p + rest; };
-    options_[name("env")] = {2, [which](std::string const& option, values v) {
+    options_[name("env")] = {2, false, [which](std::string const& option, values v) {
                                  check_variable(option, v[0]);
                                  which().set.emplace_back(v[0], v[1]);
                              }};
-    options_[name("envall")] = {0, [which](std::string const&, values) { which().inherit = true; }};
-    options_[name("envnone")] = {0, [which](std::string const&, values) { which().inherit = false; }};
-    options_[name("envlist")] = {1, [which](std::string const&, values v) {
+    options_[name("envall")] = {0, false, [which](std::string const&, values) { which().inherit = true; }};
+    options_[name("envnone")] = {0, false, [which](std::string const&, values) { which().inherit = false; }};
+    options_[name("envlist")] = {1, false, [which](std::string const&, values v) {
                                      which().inherit = false;
                                      for (auto& word : list_of(v[0]))
                                          which().kept.push_back(std::move(word));
@@ -276,28 +343,55 @@ void reader::add_options()
     add_flag({"h", "help"}, [this] { words_.help = true; });
     add_flag({"V", "version", "info"}, [this] { words_.version = true; });
 
+    options_["stats"] = {0, true, [&o](std::string const&, values v) {
+                             o.stats = true;
+                             o.stats_file = v.empty() ? "" : v[0];
+                         }};
+
     // Cores.
     add({"bind-to", "bind"}, 1, [&o](std::string const& option, values v) {
-        std::string const what = v[0].substr(0, v[0].find(':'));
-        if (what != "core" && what != "none")
-            throw usage_error(fmt::format("{} {}: core or none is expected", option, v[0]));
-        o.bind_to_cores = what == "core";
+        auto const what = unit_of(v[0]);
+        if (!what)
+            throw usage_error(fmt::format("{} {}: core, hwthread, numa, socket or none is expected", option, v[0]));
+        o.bind = *what;
     });
-    add({"map-by", "rank-by"}, 1, [](std::string const& option, values v) {
+    add({"map-by"}, 1, [this, &o](std::string const& option, values v) {
         std::string const what = v[0].substr(0, v[0].find(':'));
-        if (what != "core" && what != "slot" && what != "node" && what != "ppr" && !what.empty())
-            throw usage_error(fmt::format("{} {}: ranks go to cores in their order, one after the other; core, slot or node is expected",
-                                          option, v[0]));
+        if (auto const known = unit_of(what); known && *known != unit::none)
+            o.map = *known;
+        else if (what != "slot" && what != "node" && what != "board" && what != "machine" && what != "user" && !what.empty()) {
+            if (what != "ppr" && what != "dist" && what != "seq" && what != "rankfile" && !what.starts_with("pe-list"))
+                throw usage_error(fmt::format("{} {}: slot, core, hwthread, numa, socket or node is expected", option, v[0]));
+            words_.meaningless.push_back(fmt::format("{} {}", option, v[0]));
+        }
     });
+    add({"rank-by"}, 1, [this](std::string const& option, values v) {
+        std::string const what = v[0].substr(0, v[0].find(':'));
+        if (what != "slot" && what != "core" && what != "fill")  // ranks are numbered in the order in which they are mapped
+            words_.meaningless.push_back(fmt::format("{} {}", option, v[0]));
+    });
+    for (auto const& [name, what] : {std::pair{"bind-to-core", unit::core}, {"bind-to-socket", unit::socket}, {"bind-to-none", unit::none}})
+        add_flag({name}, [&o, what = what] { o.bind = what; });
+    for (auto const& [name, what] : {std::pair{"bycore", unit::core}, {"bysocket", unit::socket}, {"byslot", unit::none},
+                                     {"bynode", unit::none}})
+        add_flag({name}, [&o, what = what] { o.map = what; });
+    add_flag({"report-bindings"}, [&o] { o.report_bindings = true; });
     add({"heap"}, 1, [&o](std::string const& option, values v) {
         if (v[0] != "on" && v[0] != "off")
             throw usage_error(fmt::format("{} {}: on or off is expected", option, v[0]));
         o.heap = v[0] == "on";
     });
 
-    // Nothing to do: so it is in any case, or it is about something that is not here.
-    add_flag({"oversubscribe", "nooversubscribe", "allow-run-as-root", "use-hwthread-cpus", "report-bindings"}, [] {});
-    add({"mca", "gmca", "prtemca", "pmixmca"}, 2, [](std::string const&, values) {});
+    // So it is in any case.
+    add_flag({"oversubscribe", "allow-run-as-root", "localhost", "forward-signals", "disable-hostname-propagation", "no-cache"}, [] {});
+    // About something that is not here.
+    add_meaningless({"mca", "gmca", "prtemca", "pmixmca", "omca"}, 2);
+    add_meaningless({"nooversubscribe", "nolocal", "use-hwthread-cpus", "display-map", "display-allocation", "display-devel-map",
+                     "display-topo", "enable-recovery", "disable-recovery", "continuous", "hetero-nodes", "preload-binary", "novm", "do-not-launch",
+                     "report-state-on-timeout", "get-stack-traces", "print-all-exitcodes", "enable-x", "disable-x"}, 0);
+    add_meaningless({"prefix", "personality", "tune", "am", "display", "output", "iface", "rmk", "usize", "launcher-exec", "order-nodes",
+                     "cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "npersocket", "nameserver", "demux", "membind", "topolib",
+                     "preload-files", "report-pid", "report-uri", "leave-session-attached", "rankfile", "rf"}, 1);
     add({"launcher"}, 1, [](std::string const& option, values v) {
         if (v[0] != "fork")
             throw usage_error(fmt::format("{} {}: ranks are forked on this machine; fork is expected", option, v[0]));
@@ -309,6 +403,11 @@ void reader::add_options()
 mpiexec_words read_mpiexec(std::string name, std::vector<std::string> const& arguments)
 {
     return reader(std::move(name)).read(arguments);
+}
+
+std::vector<std::pair<std::string, std::size_t>> mpiexec_options()
+{
+    return reader("mpiexec").all();
 }
 
 std::vector<std::string> words_of_configuration(std::string_view text)

@@ -4,11 +4,10 @@
 
 #include <cstdio>
 #include <string>
-#include <unistd.h>
 
 std::string greet(std::string const& name)
 {
-    return "hello, " + name + ", from process " + std::to_string(getpid());
+    return "hello, " + name + ", from rank " + std::to_string(towline::here().rank());  // where this function runs
 }
 
 int main(int argc, char** argv)

@@ -18,7 +18,7 @@ void configure(std::map<std::string, double> const& s)
 std::string report(int digits)
 {
     char text[64];
-    std::snprintf(text, sizeof text, "gamma %.*f", digits, settings["gamma"]);
+    std::snprintf(text, sizeof text, "gamma %.*f, in %d processes", digits, settings["gamma"], towline::size());
     return text;
 }
 

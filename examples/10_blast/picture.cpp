@@ -49,14 +49,24 @@ std::string caption(moment const& now)
 
 } // namespace
 
-void draw_slice(std::string const& path, deck const& d, std::vector<double> const& density, moment const& now)
+double brightest_density(deck const& d, sedov const& exact)
+{
+    double const thickness = std::min(1.0, d.width() / exact.radius(d.energy, d.density, d.end_time));
+    constexpr int samples = 200;
+    double sum = 0;
+    for (int i = 0; i < samples; ++i)
+        sum += exact.relative_density(1 - thickness * (i + 0.5) / samples);
+    return d.density * std::max(1.0, sum / samples);
+}
+
+void draw_slice(std::string const& path, deck const& d, std::vector<double> const& density, double brightest, moment const& now)
 {
     int const n = d.cells;
     int const scale = std::max(1, 768 / n);
     int const side = n * scale;
     int const margin = 24;
     int const bar = 20;
-    canvas c(side + 2 * margin + 100, side + 2 * margin + 34, paper);
+    canvas c(side + 2 * margin + 100, side + 2 * margin + 58, paper);
     double const greatest = *std::max_element(density.begin(), density.end());
 
     // Between the centres of cells the density is drawn with straight lines.
@@ -69,7 +79,7 @@ void draw_slice(std::string const& path, deck const& d, std::vector<double> cons
             int j = static_cast<int>(std::floor(y));
             double low = cell(i, j) + (x - i) * (cell(i + 1, j) - cell(i, j));
             double high = cell(i, j + 1) + (x - i) * (cell(i + 1, j + 1) - cell(i, j + 1));
-            c.set(margin + px, margin + py, inferno((low + (y - j) * (high - low)) / greatest));
+            c.set(margin + px, margin + py, inferno((low + (y - j) * (high - low)) / brightest));
         }
     double const middle = margin + side / 2.0;
     c.circle(middle, middle, now.exact_radius / d.width() * scale, 1.2, thin, 0.9);
@@ -77,14 +87,18 @@ void draw_slice(std::string const& path, deck const& d, std::vector<double> cons
     int const x = margin + side + margin;
     for (int y = 0; y < side; ++y)
         c.rectangle(x, margin + y, bar, 1, inferno((side - y - 0.5) / side));
-    double const step = label_step(greatest / d.density);
-    for (double v = 0; v <= greatest / d.density; v += step) {
-        int y = margin + side - static_cast<int>(std::lround(v * d.density / greatest * side));
+    double const range = brightest / d.density;
+    double const step = label_step(range);
+    for (int i = 0; i * step <= range * (1 + 1e-9); ++i) {
+        double const v = i * step;
+        int y = margin + side - static_cast<int>(std::lround(v / range * side));
         c.rectangle(x + bar, std::min(y, margin + side - 1), 6, 1, ink);
         c.text(x + bar + 10, std::clamp(y - 7, margin, margin + side - 14), fmt::format("{:.3g}", v), ink);
     }
     c.text(margin, margin + side + 18, caption(now), ink);
     c.text(c.width() - margin - canvas::text_width("density") + 12, margin + side + 18, "density", ink);
+    c.text(margin, margin + side + 42, fmt::format("colours from 0 to {:.3g} in every picture, here up to {:.3g}", range,
+                                                    greatest / d.density), ink);
     c.write(path);
 }
 

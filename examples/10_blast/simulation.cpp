@@ -88,11 +88,12 @@ void simulate(deck const& d, options const& o, layout const& cut, exchange& othe
         now = {time, exact.radius(d.energy, d.density, time), shock_radius(profile, d.density)};
     };
     std::vector<std::string> const paths = picture_paths(d, o);
+    double const brightest = brightest_density(d, exact);
     for (int i = 1; i <= d.pictures; ++i) {
         advance(i == d.pictures ? d.end_time : exact.time(d.energy, d.density, reach * i / d.pictures));
         std::vector<double> const slice = s.density_slice(d.cells / 2);
         if (talk)
-            draw_slice(paths[static_cast<std::size_t>(i) - 1], d, slice, now);
+            draw_slice(paths[static_cast<std::size_t>(i) - 1], d, slice, brightest, now);
     }
     advance(d.end_time);
     totals const after = s.sum();

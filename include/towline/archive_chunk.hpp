@@ -1,6 +1,7 @@
 #pragma once
 // What writer and reader of an archive share with those who carry it: chunks, their source, limits.
 
+#include <towline/detail/language.hpp>
 #include <towline/error.hpp>
 
 #include <cstddef>

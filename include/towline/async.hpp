@@ -48,17 +48,6 @@ private:
 
 namespace detail {
 
-template <class Action, class... A>
-constexpr void check_call() noexcept
-{
-    []<class... P>(type_list<P...>) {
-        static_assert(sizeof...(P) == sizeof...(A), "towline: this remote call has too few or too many arguments for its function");
-        (check_parameter<P>(), ...);
-        if constexpr (sizeof...(P) == sizeof...(A))
-            (check_argument<P, A>(), ...);
-    }(typename Action::parameters{});
-}
-
 /// Encodes and sends; the state of *sent*, or null.
 template <class... P, class... A>
 state_ref<state<void>> send_call(type_list<P...> parameters, action_entry const& entry, int rank, reply_to reply, A&&... arguments)
@@ -100,7 +89,6 @@ template <class Action, class... A>
 call<typename Action::result> begin_call(int rank, A&&... arguments)
 {
     using result = typename Action::result;
-    check_call<Action, A...>();
     auto* const s = new state<result>(2);
     future<result> f = access::make(state_ref<state<result>>(s));
     s->name = registration<Action>::entry.name;
@@ -131,9 +119,12 @@ state_ref<state<void>> send_call_to_all(type_list<P...> parameters, action_entry
 template <class Action, class... A>
 state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, complete_all_function complete, A&&... arguments)
 {
-    check_call<Action, A...>();
     return send_call_to_all(typename Action::parameters{}, registration<Action>::entry, ranks, s, complete, std::forward<A>(arguments)...);
 }
+
+/// A first argument that says no place; remote<T> has overloads of its own for member functions.
+template <class T>
+concept no_place = !std::is_convertible_v<T const&, locality> && !std::is_convertible_v<T const&, localities>;
 
 } // namespace detail
 
@@ -141,15 +132,20 @@ state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, c
 template <auto F, class... Args>
 auto async(locality to, Args&&... args)
 {
-    return detail::begin_call<detail::function_action<F>>(to.rank(), std::forward<Args>(args)...);
+    using action = detail::function_action<F>;
+    if constexpr (detail::check_call<action, Args...>())
+        return detail::begin_call<action>(to.rank(), std::forward<Args>(args)...);
+    else
+        return call<typename action::result>();
 }
 
 /// Calls F at one process; no answer, no word of what it threw (that is printed at the callee).
 template <auto F, class... Args>
 void post(locality to, Args&&... args)
 {
-    detail::check_call<detail::function_action<F>, Args...>();
-    detail::dispatch<detail::function_action<F>>(to.rank(), {}, std::forward<Args>(args)...);
+    using action = detail::function_action<F>;
+    if constexpr (detail::check_call<action, Args...>())
+        detail::dispatch<action>(to.rank(), {}, std::forward<Args>(args)...);
 }
 
 /// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes
@@ -161,21 +157,59 @@ auto async(localities const& to, Args&&... args)
     using action = detail::function_action<F>;
     using one = typename action::result;
     using all = typename detail::list_of<one>::type;
-    auto* const s = new detail::state<all>(2);
-    future<all> f = detail::access::make(detail::state_ref<detail::state<all>>(s));
-    try {
-        auto sent = detail::dispatch_all<action>(to.ranks(), s, &detail::complete_broadcast<one>, std::forward<Args>(args)...);
-        return call<all>(std::move(f), std::move(sent));
-    } catch (...) {
-        s->release();
-        throw;
-    }
+    if constexpr (detail::check_call<action, Args...>()) {
+        auto* const s = new detail::state<all>(2);
+        future<all> f = detail::access::make(detail::state_ref<detail::state<all>>(s));
+        try {
+            auto sent = detail::dispatch_all<action>(to.ranks(), s, &detail::complete_broadcast<one>, std::forward<Args>(args)...);
+            return call<all>(std::move(f), std::move(sent));
+        } catch (...) {
+            s->release();
+            throw;
+        }
+    } else
+        return call<all>();
 }
 /// The same without an answer; what a function throws is printed at its rank.
 template <auto F, class... Args>
 void post(localities const& to, Args&&... args)
 {
-    detail::dispatch_all<detail::function_action<F>>(to.ranks(), nullptr, nullptr, std::forward<Args>(args)...);
+    using action = detail::function_action<F>;
+    if constexpr (detail::check_call<action, Args...>())
+        detail::dispatch_all<action>(to.ranks(), nullptr, nullptr, std::forward<Args>(args)...);
+}
+
+// What does not compile, with the reason.
+
+template <auto F, class Where, class... Args>
+    requires(detail::no_place<Where>)
+auto async(Where const&, Args&&...)
+{
+    detail::tell_where<Where>();
+    return call<typename detail::function_action<F>::result>();
+}
+template <auto F, class Where, class... Args>
+    requires(detail::no_place<Where>)
+void post(Where const&, Args&&...)
+{
+    detail::tell_where<Where>();
+}
+template <class Never = void>
+call<detail::any_result> async(detail::whatever, detail::whatever = {}, detail::whatever = {}, detail::whatever = {},
+                               detail::whatever = {}, detail::whatever = {}, detail::whatever = {}, detail::whatever = {})
+{
+    static_assert(!std::is_void_v<Never>,
+                  "towline: the function is a template argument: async<&function>(peer, arguments...); of lambdas only those without "
+                  "captures: async<[](int x) { return x; }>(peer, 1)");
+    return {};
+}
+template <class Never = void>
+void post(detail::whatever, detail::whatever = {}, detail::whatever = {}, detail::whatever = {}, detail::whatever = {},
+          detail::whatever = {}, detail::whatever = {}, detail::whatever = {})
+{
+    static_assert(!std::is_void_v<Never>,
+                  "towline: the function is a template argument: post<&function>(peer, arguments...); of lambdas only those without "
+                  "captures: post<[](int x) { }>(peer, 1)");
 }
 
 } // namespace towline

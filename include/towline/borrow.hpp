@@ -1,6 +1,8 @@
 #pragma once
 // borrow(): an argument that stays where it is.
 
+#include <towline/detail/language.hpp>
+
 #include <cstddef>
 #include <ranges>
 #include <span>

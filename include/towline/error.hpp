@@ -1,6 +1,8 @@
 #pragma once
 // The errors that Towline throws. All derive from towline::error; catch the one you can act on.
 
+#include <towline/detail/language.hpp>
+
 #include <stdexcept>
 #include <string>
 

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -47,6 +48,21 @@ struct access;
 
 } // namespace detail
 
+/// Whether a wait with a limit saw its end.
+enum class future_status { ready, timeout };
+
+namespace detail {
+
+[[nodiscard]] std::exception_ptr cancelled(char const* what);
+
+/// The value of what does not compile: converts to whatever is expected, so that one error is enough.
+struct any_result {
+    template <class T>
+    operator T() const;
+};
+
+} // namespace detail
+
 /// All but valid, moves and the destructor throw usage_error where there is no state: default constructed, moved from, after get or then.
 /// Waiting in a function that is marked small throws usage_error: it runs where nothing may wait. Destroying a future waits for nothing.
 template <class T>
@@ -67,12 +83,34 @@ public:
 
     /// Blocks until ready. Does not throw what the value's producer threw.
     void wait() const { state().wait(state().name); }
-    /// Blocks at most this long; true if ready.
+    /// Blocks at most this long, as std::future does. `if (f.wait_for(10ms) == towline::future_status::ready)`.
     template <class Rep, class Period>
-    bool wait_for(std::chrono::duration<Rep, Period> const& d) const
+    future_status wait_for(std::chrono::duration<Rep, Period> const& d) const
     {
-        return state().wait_for(state().name, std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
+        // As a floating-point number first: more nanoseconds than an integer holds are for ever.
+        double const ns = std::chrono::duration<double, std::nano>(d).count();
+        std::int64_t const limit = ns >= 9e18 ? INT64_MAX : std::chrono::ceil<std::chrono::nanoseconds>(d).count();
+        return state().wait_for(state().name, limit) ? future_status::ready : future_status::timeout;
     }
+    /// Blocks until then at most, by the time point's clock.
+    template <class Clock, class Duration>
+    future_status wait_until(std::chrono::time_point<Clock, Duration> const& end) const
+    {
+        while (!is_ready()) {
+            auto const now = Clock::now();
+            if (end <= now)
+                return future_status::timeout;
+            static_cast<void>(wait_for(end - now));
+        }
+        return future_status::ready;
+    }
+
+    /// Asks that the work behind this future be dropped if it has not begun: then get throws cancelled_error. What runs, or has run,
+    /// is left alone, and its result comes as always. Does not block, and the future stays valid: it becomes ready in either case.
+    /// Of a call (async to one process): it is dropped if it still waits for a worker at the callee. Of then: the future that it continues.
+    /// Of when_all: each of its futures. Of when_any: it ends at once, and the futures that it watched stay as they are. Of others
+    /// (promises, coroutines, calls to many processes): no effect.
+    void cancel() const { state().cancel(); }
 
     /// Blocks, then returns the value or throws what the producer threw: remote_error, peer_error, limit_error, ...
     /// Afterwards the future is no longer valid.
@@ -81,6 +119,15 @@ public:
         state().wait(state().name);
         detail::state_ref<detail::state<T>> const last = std::move(state_);
         return last->take();
+    }
+
+    /// Not a conversion: says what is missing, at compile time.
+    template <class U>
+        requires std::same_as<U, T>
+    operator U() const
+    {
+        static_assert(sizeof(U) == 0, "towline: a future is not yet its value: say get(), which waits for it");
+        return state().take();
     }
 
     /// Runs `f` once this future is ready and returns a future of its result. f takes the value (void: nothing), then exceptions
@@ -128,90 +175,7 @@ struct access {
     }
 };
 
-/// Sets `to` from calling f(args...): its value, the value of the future that it returns, or what it throws.
-template <class To, class F, class... Args>
-void set_from_call(state<To>& to, F&& f, Args&&... args) noexcept
-{
-    using result = std::invoke_result_t<F, Args...>;
-    std::exception_ptr error;
-    try {
-        if constexpr (is_future<result>::value) {
-            auto inner = std::forward<F>(f)(std::forward<Args>(args)...);
-            if constexpr (is_future<typename is_future<result>::of>::value)
-                set_from_call(to, [&] { return inner.get(); });
-            else
-                to.set_from([&] { return inner.get(); });
-        } else
-            to.set_from([&]() -> result { return std::forward<F>(f)(std::forward<Args>(args)...); });
-        return;
-    } catch (...) {
-        error = std::current_exception();
-    }
-    to.set_error(std::move(error));
-}
-
-template <class F, class T>
-struct continuation_result {
-    // The value is preferred where a generic lambda takes both.
-    static constexpr bool by_value = std::is_invocable_v<F&&, T>;
-    using type = typename std::conditional_t<by_value, std::invoke_result<F&&, T>, std::invoke_result<F&&, future<T>>>::type;
-};
-template <class F>
-struct continuation_result<F, void> {
-    static constexpr bool by_value = std::is_invocable_v<F&&>;
-    using type = typename std::conditional_t<by_value, std::invoke_result<F&&>, std::invoke_result<F&&, future<void>>>::type;
-};
-
-/// The state of then's future; also the task that runs f and the waiter on the first state. The waiter's reference is the producer's.
-template <class To, class T, class F>
-class continuation final : public state<To>, private waiter, private task {
-public:
-    continuation(state_ref<state<T>> from, F f) : state<To>(2), from_(std::move(from)), f_(std::move(f))
-    {
-        waiter::notify = [](waiter* w) noexcept { schedule(*static_cast<continuation*>(w)); };
-        task::run = [](task* t) noexcept { static_cast<continuation*>(t)->call(); };
-    }
-    void start() noexcept
-    {
-        if (!from_->add(*this))
-            schedule(*this);
-    }
-
-private:
-    void call() noexcept
-    {
-        {
-            F f = std::move(f_);
-            state_ref<state<T>> from = std::move(from_);
-            if constexpr (!continuation_result<F, T>::by_value)
-                set_from_call(*this, std::move(f), access::make(std::move(from)));
-            else if (from->error())
-                this->set_error(from->take_error());
-            else if constexpr (std::is_void_v<T>)
-                set_from_call(*this, std::move(f));
-            else
-                set_from_call(*this, std::move(f), from->take());
-        }
-        this->release();
-    }
-    state_ref<state<T>> from_;
-    F f_;
-};
-
 } // namespace detail
-
-template <class T>
-template <class F>
-auto future<T>::then(F&& f)
-{
-    using function = std::decay_t<F>;
-    using result = typename detail::unwrapped<std::decay_t<typename detail::continuation_result<function, T>::type>>::type;
-    static_cast<void>(state());
-    auto* c = new detail::continuation<result, T, function>(std::move(state_), std::forward<F>(f));
-    detail::state_ref<detail::state<result>> mine(c);
-    c->start();
-    return detail::access::make(std::move(mine));
-}
 
 /// The end that sets the value. Thread-safe against the future; one owner. Destroying it unset completes the future with an error.
 template <class T>
@@ -290,3 +254,5 @@ template <class T>
 }
 
 } // namespace towline
+
+#include <towline/detail/continuation.hpp>

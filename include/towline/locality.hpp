@@ -1,6 +1,8 @@
 #pragma once
 // Where a call goes: one process of the job, or several.
 
+#include <towline/detail/language.hpp>
+
 #include <initializer_list>
 #include <span>
 #include <tuple>

@@ -125,6 +125,7 @@ struct create_action {
     using parameters = type_list<A...>;
     using result = remote<T>;
     static constexpr bool is_small = false;
+    static constexpr mistake wrong = mistake::none;
     static void run(invocation& in)
     {
         decode_and_run(parameters{}, in, [](A&&... arguments) { return remote<T>::adopt(std::make_shared<T>(std::move(arguments)...)); });
@@ -153,6 +154,7 @@ struct member_action {
     };
     using parameters = typename with_id<typename signature::parameters>::type;
     using result = result_type<typename signature::result>;
+    static constexpr mistake wrong = signature::wrong;
     /// The pin keeps the object while the function runs.
     template <class... A>
     static auto in_place(std::shared_ptr<T> pin, A&&... arguments) -> result
@@ -164,7 +166,6 @@ struct member_action {
     }
     static void run(invocation& in)
     {
-        check_result<typename signature::result>();
         with_id<typename signature::parameters>::run(in);
     }
     static void const* identity() { return reinterpret_cast<void const*>(&run); }
@@ -177,6 +178,22 @@ using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char con
 
 [[noreturn]] void throw_empty_handle();
 
+template <class T>
+inline constexpr bool is_remote<remote<T>> = true;
+template <auto Member>
+concept names_member = std::is_member_function_pointer_v<std::remove_cv_t<decltype(target<Member>::function)>>;
+
+template <class Action, class T, class... Args>
+consteval bool check_member_call()
+{
+    constexpr bool its = std::derived_from<T, typename Action::signature::object> || Action::wrong != mistake::none;
+    static_assert(its, "towline: the member function belongs to another class than the remote object's");
+    if constexpr (its)
+        return check_call<Action, object_id, Args...>();
+    else
+        return false;
+}
+
 } // namespace detail
 
 /// Makes a T(args...) at a process, on a worker there; the arguments travel by value (a literal as std::string). Errors as of async; what
@@ -184,32 +201,43 @@ using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char con
 template <class T, class... Args>
 [[nodiscard]] call<remote<T>> create(locality at, Args&&... args)
 {
-    static_assert(std::is_constructible_v<T, detail::created_from<Args>...>,
-                  "towline::create<T>: T cannot be constructed from these arguments");
-    return detail::begin_call<detail::create_action<T, detail::created_from<Args>...>>(at.rank(), std::forward<Args>(args)...);
+    using action = detail::create_action<T, detail::created_from<Args>...>;
+    constexpr bool sound = std::is_constructible_v<T, detail::created_from<Args>...>;
+    static_assert(sound || std::is_abstract_v<T>, "towline: create<T>(peer, arguments...): T has no constructor for these arguments");
+    static_assert(sound || !std::is_abstract_v<T>, "towline: create<T>: T is abstract; name the derived class that is to be made");
+    if constexpr (!sound)
+        return call<remote<T>>();
+    else if constexpr (detail::check_call<action, Args...>())
+        return detail::begin_call<action>(at.rank(), std::forward<Args>(args)...);
+    else
+        return call<remote<T>>();
 }
 
 /// Calls a member function of the object, at its home. Calls may run at the same time there, on several workers; the object stays until
 /// they have ended. Errors as of async; usage_error for an empty handle.
 template <auto Member, class T, class... Args>
-    requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
+    requires detail::names_member<Member>
 auto async(remote<T> const& object, Args&&... args)
 {
-    static_assert(std::derived_from<T, typename detail::member_action<Member, T>::signature::object>,
-                  "towline: the member function belongs to another class than the remote object's");
-    if (!object)
-        detail::throw_empty_handle();
-    return detail::begin_call<detail::member_action<Member, T>>(object.where().rank(), object.id(), std::forward<Args>(args)...);
+    using action = detail::member_action<Member, T>;
+    if constexpr (detail::check_member_call<action, T, Args...>()) {
+        if (!object)
+            detail::throw_empty_handle();
+        return detail::begin_call<action>(object.where().rank(), object.id(), std::forward<Args>(args)...);
+    } else
+        return call<typename action::result>();
 }
 /// The same without an answer.
 template <auto Member, class T, class... Args>
-    requires std::is_member_function_pointer_v<std::remove_cv_t<decltype(detail::target<Member>::function)>>
+    requires detail::names_member<Member>
 void post(remote<T> const& object, Args&&... args)
 {
-    if (!object)
-        detail::throw_empty_handle();
-    detail::check_call<detail::member_action<Member, T>, detail::object_id, Args...>();
-    detail::dispatch<detail::member_action<Member, T>>(object.where().rank(), {}, object.id(), std::forward<Args>(args)...);
+    using action = detail::member_action<Member, T>;
+    if constexpr (detail::check_member_call<action, T, Args...>()) {
+        if (!object)
+            detail::throw_empty_handle();
+        detail::dispatch<action>(object.where().rank(), {}, object.id(), std::forward<Args>(args)...);
+    }
 }
 
 } // namespace towline

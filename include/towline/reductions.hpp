@@ -2,6 +2,8 @@
 // What elements are combined with in the reductions of a team: the function objects of <functional>, these, or any function of two
 // elements.
 
+#include <towline/detail/language.hpp>
+
 #include <utility>
 
 namespace towline {

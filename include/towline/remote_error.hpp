@@ -29,4 +29,10 @@ public:
     using error::error;
 };
 
+/// The call was cancelled (future::cancel) before it ran, and never will.
+class cancelled_error : public error {
+public:
+    using error::error;
+};
+
 } // namespace towline

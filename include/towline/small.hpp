@@ -1,6 +1,8 @@
 #pragma once
 // Functions that run on the polling thread.
 
+#include <towline/detail/language.hpp>
+
 namespace towline {
 
 /// Specialise it before the first call of f:

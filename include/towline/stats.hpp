@@ -1,37 +1,41 @@
 #pragma once
 // What this process did so far: the numbers behind `towline run --stats`.
 
+#include <towline/detail/language.hpp>
+
 #include <cstdint>
 
 namespace towline {
 
-/// Totals since the process joined; bytes unless said. Take two and subtract.
+/// Totals since the process joined; bytes unless said. Take two and subtract. `towline run --stats` and its JSON have the same names, and
+/// docs/stats.md says more of each.
 struct statistics {
-    std::uint64_t calls_sent = 0;     ///< remote calls and posts begun (number)
-    std::uint64_t calls_handled = 0;  ///< run for others, or for itself (number)
-    std::uint64_t messages_sent = 0;  ///< (number)
-    std::uint64_t bytes_inline = 0;   ///< small payloads inside messages
-    std::uint64_t bytes_handed_over = 0;
+    std::uint64_t calls_sent = 0;         ///< remote calls and posts that this rank began (number)
+    std::uint64_t calls_handled = 0;      ///< those that it ran, for others or for itself (number)
+    std::uint64_t messages_sent = 0;      ///< (number)
+    std::uint64_t bytes_inline = 0;       ///< small data, inside messages
+    std::uint64_t bytes_handed_over = 0;  ///< in blocks that changed owner: not copied
     std::uint64_t bytes_copied_once = 0;
     std::uint64_t bytes_copied_twice = 0;
-    std::uint64_t bytes_wire = 0;
-    std::uint64_t handed_over = 0;    ///< blocks (number), and so on
+    std::uint64_t bytes_wire = 0;         ///< over a network
+    std::uint64_t handed_over = 0;        ///< how many blocks bytes_handed_over lay in (number); and so on
     std::uint64_t copied_once = 0;
     std::uint64_t copied_twice = 0;
     std::uint64_t wire = 0;
-    std::uint64_t bytes_cma = 0;      ///< of copied once: by cross-memory attach
-    std::uint64_t bytes_staged = 0;   ///< through an arena block of the sender
-    std::uint64_t bytes_mapped = 0;   ///< straight from the sender's arena
-    std::uint64_t sleeps = 0;         ///< times a thread went to sleep while waiting (number)
-    std::uint64_t bytes_cooperated = 0;  ///< of mapped: copied by the sender, while the receiver copied the rest
-    std::uint64_t bytes_xpmem = 0;    ///< of copied once: read from an attachment of the sender's memory (XPMEM)
-    std::uint64_t bytes_onloaded = 0; ///< of copied_once and copied_twice: by a helper thread (TOWLINE_ONLOAD)
-    std::uint64_t bytes_pushed = 0;   ///< of copied twice: through lines that sender and receiver share, at the same time
+    std::uint64_t bytes_cma = 0;          ///< of bytes_copied_once: by cross-memory attach
+    std::uint64_t bytes_staged = 0;       ///< of both: by way of a block of shared memory of the sender
+    std::uint64_t bytes_mapped = 0;       ///< of bytes_copied_once: read where the sender keeps them in shared memory
+    std::uint64_t sleeps = 0;             ///< waits that gave their core away (number)
+    std::uint64_t bytes_cooperated = 0;   ///< of bytes_mapped: copied by the sender, while the receiver copied the rest
+    std::uint64_t bytes_xpmem = 0;        ///< of bytes_copied_once: read from the sender's memory, attached by XPMEM
+    std::uint64_t bytes_onloaded = 0;     ///< of both: by a helper thread (TOWLINE_ONLOAD)
 
-    // Operations of teams that went by load and store. Those of a team that lives may be up to 63 behind.
-    std::uint64_t team_operations = 0;   ///< (number)
-    std::uint64_t bytes_offered = 0;     ///< copied to where the others read them
-    std::uint64_t bytes_in_place = 0;    ///< read from and written to rows of other ranks where they are
+    // Collective operations of teams and of MPI that went by load and store. Those of a team that lives may be up to 63 behind.
+    std::uint64_t collectives_shared = 0; ///< (number)
+    std::uint64_t bytes_offered = 0;      ///< copied to where the other ranks read them
+    std::uint64_t bytes_in_place = 0;     ///< read from and written to buffers of other ranks where they are
+
+    std::uint64_t bytes_pushed = 0;       ///< of bytes_copied_twice: pushed by the sender while the receiver copied the rest
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

@@ -5,6 +5,8 @@
 #define TOWLINE_VERSION_MINOR 1
 #define TOWLINE_VERSION_PATCH 0
 
+#include <towline/detail/language.hpp>
+
 namespace towline {
 
 struct version_number {

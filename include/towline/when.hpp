@@ -4,6 +4,7 @@
 #include <towline/future.hpp>
 
 #include <cstddef>
+#include <iterator>
 #include <tuple>
 #include <variant>
 #include <vector>
@@ -72,6 +73,11 @@ public:
     }
 
 private:
+    void cancel() override
+    {
+        for (auto const& s : states_)
+            s->cancel();
+    }
     void finish() noexcept override
     {
         set_from_call(*this, [this] {
@@ -109,6 +115,10 @@ public:
     }
 
 private:
+    void cancel() override
+    {
+        std::apply([](auto const&... s) { (s->cancel(), ...); }, states_);
+    }
     void finish() noexcept override
     {
         set_from_call(*this, [this] {
@@ -120,7 +130,7 @@ private:
     countdown_waiter waiters_[sizeof...(T) + 1];
 };
 
-/// The first of several states; stays until the last one let go of its waiter.
+/// The first of several states to become ready; stays until the last one let go of its waiter.
 template <class T>
 class any_of final : public state<std::size_t> {
     struct entry : waiter {
@@ -128,9 +138,20 @@ class any_of final : public state<std::size_t> {
     };
 
 public:
-    explicit any_of(std::vector<future<T>> const& futures) : state<std::size_t>(1), entries_(futures.size()) {}
-    void start(std::vector<future<T>> const& futures) noexcept
+    explicit any_of(std::size_t n) : state<std::size_t>(1), entries_(n) {}
+    template <class Futures>
+    void start(Futures const& futures) noexcept
     {
+        auto const state_of = [&](std::size_t i) -> state_base& { return access::of(static_cast<future<T> const&>(futures[i])); };
+        state_base const* first = nullptr;
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < entries_.size(); ++i)
+            if (state_base const& s = state_of(i); s.ready() && (first == nullptr || s.order() < first->order())) {
+                first = &s;
+                at = i;
+            }
+        if (first != nullptr)
+            return won(at);
         for (std::size_t i = 0; i < entries_.size(); ++i) {
             entries_[i].owner = this;
             entries_[i].notify = [](waiter* w) noexcept {
@@ -139,7 +160,7 @@ public:
                 a->release();
             };
             retain();
-            if (!access::of(futures[i]).add(entries_[i])) {
+            if (!state_of(i).add(entries_[i])) {
                 won(i);
                 release();
                 return;
@@ -148,6 +169,11 @@ public:
     }
 
 private:
+    void cancel() override
+    {
+        if (!decided_.exchange(true, std::memory_order_acq_rel))
+            this->set_error(cancelled("towline::when_any"));
+    }
     void won(std::size_t i) noexcept
     {
         if (!decided_.exchange(true, std::memory_order_acq_rel))
@@ -157,12 +183,26 @@ private:
     std::atomic<bool> decided_{false};
 };
 
+template <class T, class Futures>
+future<std::size_t> first_of_all(Futures const& futures)
+{
+    if (futures.empty())
+        throw usage_error("towline::when_any of no futures would wait for ever");
+    for (future<T> const& f : futures)
+        static_cast<void>(access::of(f));
+    auto* any = new any_of<T>(futures.size());
+    future<std::size_t> result = access::make<std::size_t>(any);
+    any->start(futures);
+    any->release();
+    return result;
+}
+
 } // namespace detail
 
 /// Ready when every future is: their values in order (void: future<void>). If some failed, the first by position is thrown, after all
 /// ended.
 template <class T>
-[[nodiscard]] auto when_all(std::vector<future<T>> futures)
+[[nodiscard]] auto when_all(std::vector<future<T>>&& futures)
 {
     for (auto const& f : futures)
         static_cast<void>(detail::access::of(f));
@@ -171,6 +211,14 @@ template <class T>
     detail::state_ref<detail::state<result>> mine(all);
     all->start();
     return detail::access::make(std::move(mine));
+}
+
+/// The same for what async returned, as it is.
+template <class T>
+[[nodiscard]] auto when_all(std::vector<call<T>>&& calls)
+{
+    std::vector<future<T>> futures(std::move_iterator(calls.begin()), std::move_iterator(calls.end()));
+    return when_all(std::move(futures));
 }
 
 /// The same for futures of different types: a tuple of values (void: std::monostate). Both use the futures up, and throw usage_error,
@@ -190,19 +238,28 @@ template <class... Futures>
     }(futures...);
 }
 
-/// Ready when one of the futures is: its index. The futures stay with the caller. Throws usage_error for an empty vector.
+// Futures move: one that stays where it is cannot be used up.
+template <class Future, class... Futures>
+    requires(std::is_lvalue_reference_v<Future> || (std::is_lvalue_reference_v<Futures> || ...))
+auto when_all(Future&&, Futures&&...)
+{
+    static_assert(sizeof...(Futures) == ~std::size_t{0},
+                  "towline: when_all uses futures up: pass std::move(future), each, or std::move(vector)");
+    return future<detail::any_result>();
+}
+
+/// Ready when one of the futures is: its index; of several the one that became ready first. The futures stay with
+/// the caller. Throws usage_error for an empty vector.
 template <class T>
 [[nodiscard]] future<std::size_t> when_any(std::vector<future<T>> const& futures)
 {
-    if (futures.empty())
-        throw usage_error("towline::when_any of no futures would wait for ever");
-    for (auto const& f : futures)
-        static_cast<void>(detail::access::of(f));
-    auto* any = new detail::any_of<T>(futures);
-    future<std::size_t> result = detail::access::make<std::size_t>(any);
-    any->start(futures);
-    any->release();
-    return result;
+    return detail::first_of_all<T>(futures);
+}
+
+template <class T>
+[[nodiscard]] future<std::size_t> when_any(std::vector<call<T>> const& calls)
+{
+    return detail::first_of_all<T>(calls);
 }
 
 } // namespace towline

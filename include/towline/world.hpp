@@ -9,7 +9,8 @@
 namespace towline {
 
 /// Make one in main. Its constructor joins the job (a program started without `towline run` is a world of one) and returns when every
-/// process did the same; from then on calls are answered while the program computes and waits. One world at a time in a process.
+/// process did the same; from then on calls are answered while the program computes and waits, perhaps before it has returned: set up what
+/// the called functions use before, and let them ask here() and this_world(). One world at a time in a process.
 ///
 /// Its destructor answers calls until every rank came to its own end and everything that was sent, posts included, was handled and
 /// answered. When an exception unwinds it, it does not wait: the others' calls and barriers then throw peer_error.
@@ -53,5 +54,16 @@ private:
     struct impl;
     std::unique_ptr<impl> impl_;
 };
+
+// The world of this process, for whoever has no `world&` at hand: functions that are called remotely, members of remote objects,
+// continuations, coroutines, any thread. They hold from before the first call is answered, which may be before world's constructor has
+// returned, until world's destructor returns. All throw usage_error where there is no world.
+
+/// This process.
+[[nodiscard]] locality here();
+/// The number of processes.
+[[nodiscard]] int size();
+/// The world itself: `this_world().next()`, `.at(rank)`, `.all()`. It belongs to whoever made it.
+[[nodiscard]] world& this_world();
 
 } // namespace towline

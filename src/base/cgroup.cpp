@@ -2,12 +2,14 @@
 // (/proc/self/cgroup), and the tightest limit from there up to the mount's root, which is all that a container can see.
 
 #include "base/machine.hpp"
+#include "base/memory_left.hpp"
 #include "base/settings.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <sys/sysinfo.h>
 
 namespace towline::base::cgroup {
 
@@ -109,7 +111,7 @@ void tighten(std::optional<T>& limit, T value)
         limit = value;
 }
 
-std::string whole(char const* path)
+std::string whole(std::string const& path)
 {
     std::ifstream file(path);
     std::ostringstream text;
@@ -121,7 +123,15 @@ std::string whole(char const* path)
 
 source this_process()
 {
-    return {whole("/proc/self/cgroup"), whole("/proc/self/mountinfo"), [](std::string const& path) { return first_line(path.c_str()); }};
+    return {whole("/proc/self/cgroup"), whole("/proc/self/mountinfo"),
+            [](std::string const& path) { return first_line(path.c_str()); }, &whole};
+}
+
+source process(int pid)
+{
+    source of = this_process();
+    of.proc_cgroup = whole("/proc/" + std::to_string(pid) + "/cgroup");
+    return of;
 }
 
 std::optional<double> cpu_quota(source const& from)
@@ -148,17 +158,90 @@ std::optional<double> cpu_quota(source const& from)
     return limit;
 }
 
-std::optional<std::uint64_t> memory_limit(source const& from)
+std::optional<bound> memory_bound(source const& from)
 {
-    std::optional<std::uint64_t> limit;
+    std::optional<bound> tightest;
     for (bool const v2 : {true, false})
         for (auto const& folder : folders(from, "memory", v2)) {
             auto const text = from.read(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
             auto const value = text ? parse_bytes(*text) : std::nullopt;
-            if (value && *value < std::uint64_t{1} << 60)  // v1 writes a huge number for none
-                tighten(limit, *value);
+            if (value && *value < std::uint64_t{1} << 60 && (!tightest || *value < tightest->limit))  // v1 writes a huge number for none
+                tightest = {*value, folder};
         }
-    return limit;
+    return tightest;
+}
+
+std::optional<std::uint64_t> memory_limit(source const& from)
+{
+    auto const tightest = memory_bound(from);
+    return tightest ? std::optional(tightest->limit) : std::nullopt;
+}
+
+std::optional<bound> pids_bound(source const& from)
+{
+    std::optional<bound> tightest;
+    for (bool const v2 : {true, false})
+        for (auto const& folder : folders(from, "pids", v2)) {
+            auto const text = from.read(folder + "/pids.max");  // a number, or "max"
+            auto const value = text ? number(*text) : std::nullopt;
+            if (value && *value >= 0 && (!tightest || *value < static_cast<double>(tightest->limit)))
+                tightest = {static_cast<std::uint64_t>(*value), folder};
+        }
+    return tightest;
+}
+
+std::optional<std::uint64_t> memory_kills(source const& from)
+{
+    if (from.read_all == nullptr)
+        return std::nullopt;
+    for (bool const v2 : {true, false}) {
+        auto const all = folders(from, "memory", v2);
+        if (all.empty())
+            continue;
+        std::istringstream lines(from.read_all(all.front() + (v2 ? "/memory.events" : "/memory.oom_control")));
+        std::string name;
+        std::uint64_t value = 0;
+        while (lines >> name >> value)
+            if (name == "oom_kill")
+                return value;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> memory_left(source const& from, std::string (*read_all)(char const* path))
+{
+    std::optional<std::uint64_t> least;
+    for (bool const v2 : {true, false})
+        for (auto const& folder : folders(from, "memory", v2)) {
+            auto const limit_text = from.read(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+            auto const used_text = from.read(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+            auto const limit = limit_text ? parse_bytes(*limit_text) : std::nullopt;
+            auto const used = used_text ? parse_bytes(*used_text) : std::nullopt;
+            if (!limit || !used || *limit >= std::uint64_t{1} << 60)
+                continue;
+            std::uint64_t droppable = 0;
+            std::istringstream lines(read_all((folder + "/memory.stat").c_str()));
+            std::string key;
+            for (std::uint64_t value = 0; lines >> key >> value;)
+                if (v2 ? key == "inactive_file" || key == "active_file" : key == "total_inactive_file" || key == "total_active_file")
+                    droppable += value;
+            std::uint64_t const held = *used - std::min(*used, droppable);
+            tighten(least, *limit - std::min(*limit, held));
+        }
+    return least;
 }
 
 } // namespace towline::base::cgroup
+
+namespace towline::base {
+
+std::optional<std::uint64_t> memory_left()
+{
+    auto left = cgroup::memory_left(cgroup::this_process(), [](char const* path) { return cgroup::whole(path); });
+    struct sysinfo about {};
+    if (left && sysinfo(&about) == 0)
+        *left += std::uint64_t{about.freeswap} * about.mem_unit;
+    return left;
+}
+
+} // namespace towline::base

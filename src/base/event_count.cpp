@@ -28,6 +28,13 @@ bool register_membarrier() noexcept
     return offered >= 0 && (offered & needed) == needed && membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
 }
 
+void heavy_fence(fence_side side) noexcept
+{
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (side == fence_side::sleeper_fences)
+        membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+}
+
 std::uint32_t event_count::prepare_wait(fence_side side) noexcept
 {
     // The locked add is a full fence of this thread; the barrier makes every running thread of the registered processes fence too,

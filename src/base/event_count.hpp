@@ -19,6 +19,18 @@ enum class fence_side : std::uint32_t { sleeper_fences = 0, notifier_fences = 1 
 /// Registers this process for expedited global barriers; false where the kernel refuses.
 bool register_membarrier() noexcept;
 
+/// The two halves of an asymmetric fence, around a store and a later load of somebody else's store. Of two threads that each store and then
+/// load what the other stored, one by `light_fence` and the other by `heavy_fence`, at least one sees the other's store.
+inline void light_fence(fence_side side) noexcept
+{
+    if (side == fence_side::sleeper_fences)
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    else
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+/// Costs a system call under `sleeper_fences`.
+void heavy_fence(fence_side side) noexcept;
+
 struct alignas(64) event_count {
     std::atomic<std::uint32_t> epoch{0};
     std::atomic<std::uint32_t> sleepers{0};

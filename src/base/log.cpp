@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <time.h>
 #include <unistd.h>
 
 namespace towline::base {
@@ -20,12 +21,19 @@ log_level read_threshold() noexcept
     auto const text = setting("TOWLINE_LOG");
     if (!text)
         return log_level::warning;
-    constexpr std::array<std::string_view, 5> words{"off", "error", "warning", "info", "debug"};
-    for (std::size_t i = 0; i < words.size(); ++i)
-        if (*text == words[i])
-            return static_cast<log_level>(i);
-    log_line("TOWLINE_LOG is not one of off, error, warning, info, debug: everything will be said");
-    return log_level::debug;
+    if (auto const word = find_word(*text, {"off", "error", "warning", "info", "debug"}))
+        return static_cast<log_level>(*word);
+    return log_level::warning;
+}
+
+/// " 14:03:07.000123", by the clock on the wall, so that the lines of all ranks can be sorted.
+char* write_time(char* to) noexcept
+{
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    tm fields{};
+    localtime_r(&now.tv_sec, &fields);
+    return fmt::format_to_n(to, 32, " {:02}:{:02}:{:02}.{:06}", fields.tm_hour, fields.tm_min, fields.tm_sec, now.tv_nsec / 1000).out;
 }
 
 } // namespace
@@ -45,7 +53,12 @@ void log_line(std::string_view text) noexcept
 {
     std::array<char, 4096> line;
     int const rank = log_rank.load(std::memory_order_relaxed);
-    auto const head = rank < 0 ? fmt::format_to_n(line.data(), 64, "towline: ") : fmt::format_to_n(line.data(), 64, "towline[{}]: ", rank);
+    char* at = fmt::format_to_n(line.data(), 8, "towline").out;
+    if (rank >= 0)
+        at = fmt::format_to_n(at, 16, "[{}]", rank).out;
+    if (log_threshold() == log_level::debug)
+        at = write_time(at);
+    auto const head = fmt::format_to_n(at, 2, ": ");
     std::size_t const length = std::min(text.size(), std::size_t{4000});
     std::memcpy(head.out, text.data(), length);
     char* end = head.out + length;

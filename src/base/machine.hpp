@@ -45,10 +45,25 @@ struct source {
     std::string proc_cgroup;     ///< content of /proc/self/cgroup
     std::string proc_mountinfo;  ///< content of /proc/self/mountinfo
     std::optional<std::string> (*read)(std::string const& path);
+    std::string (*read_all)(std::string const& path) = nullptr;  ///< all lines; empty where there is no such file. May be null
 };
 [[nodiscard]] source this_process();
+/// Of another process, as far as /proc tells; its folders are looked for where this process sees them.
+[[nodiscard]] source process(int pid);
 [[nodiscard]] std::optional<double> cpu_quota(source const&);
 [[nodiscard]] std::optional<std::uint64_t> memory_limit(source const&);
+
+/// A limit, and the cgroup's folder that has it.
+struct bound {
+    std::uint64_t limit = 0;
+    std::string folder;
+};
+/// The tightest on the way up: bytes of memory, and processes together with threads.
+[[nodiscard]] std::optional<bound> memory_bound(source const&);
+[[nodiscard]] std::optional<bound> pids_bound(source const&);
+/// How many processes of the cgroup (and with v2 of those below it) the kernel has killed because a limit of memory was reached; nothing
+/// where it does not tell.
+[[nodiscard]] std::optional<std::uint64_t> memory_kills(source const&);
 } // namespace cgroup
 
 } // namespace towline::base

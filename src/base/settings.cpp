@@ -29,13 +29,21 @@ bool equal_no_case(std::string_view a, std::string_view b) noexcept
 
 bool any_of(std::string_view text, std::initializer_list<std::string_view> words) noexcept
 {
-    for (auto word : words)
-        if (equal_no_case(text, word))
-            return true;
-    return false;
+    return find_word(text, words).has_value();
 }
 
 } // namespace
+
+std::optional<std::size_t> find_word(std::string_view text, std::initializer_list<std::string_view> words) noexcept
+{
+    std::size_t index = 0;
+    for (auto word : words) {
+        if (equal_no_case(text, word))
+            return index;
+        ++index;
+    }
+    return std::nullopt;
+}
 
 std::optional<std::string_view> setting(char const* name) noexcept
 {
@@ -54,7 +62,7 @@ std::optional<bool> parse_switch(std::string_view text) noexcept
     return std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept
+std::optional<std::uint64_t> parse_bytes(std::string_view text, std::uint64_t bare) noexcept
 {
     std::uint64_t number = 0;
     auto const [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -62,7 +70,9 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept
         return std::nullopt;
     std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
     unsigned shift = 0;
-    if (any_of(unit, {"", "b"}))
+    if (unit.empty())
+        return number > std::numeric_limits<std::uint64_t>::max() / bare ? std::nullopt : std::optional(number * bare);
+    if (any_of(unit, {"b"}))
         shift = 0;
     else if (any_of(unit, {"k", "kb", "kib"}))
         shift = 10;
@@ -106,6 +116,11 @@ std::optional<std::chrono::nanoseconds> parse_time(std::string_view text) noexce
     return std::chrono::nanoseconds(static_cast<std::int64_t>(number * factor));
 }
 
+std::optional<std::chrono::nanoseconds> parse_time_or_off(std::string_view text) noexcept
+{
+    return parse_switch(text) == false ? std::chrono::nanoseconds::max() : parse_time(text);
+}
+
 bool setting_switch(char const* name, bool otherwise)
 {
     auto const text = setting(name);
@@ -129,12 +144,12 @@ std::int64_t setting_number(char const* name, std::int64_t otherwise, std::int64
     return value;
 }
 
-std::uint64_t setting_bytes(char const* name, std::uint64_t otherwise)
+std::uint64_t setting_bytes(char const* name, std::uint64_t otherwise, std::uint64_t bare)
 {
     auto const text = setting(name);
     if (!text)
         return otherwise;
-    auto const value = parse_bytes(*text);
+    auto const value = parse_bytes(*text, bare);
     if (!value)
         refuse(name, *text, "a size: write bytes, or a number with K, M, G or T behind it");
     return *value;
@@ -156,12 +171,8 @@ std::size_t setting_choice(char const* name, std::initializer_list<std::string_v
     auto const text = setting(name);
     if (!text)
         return otherwise;
-    std::size_t index = 0;
-    for (auto word : words) {
-        if (equal_no_case(*text, word))
-            return index;
-        ++index;
-    }
+    if (auto const index = find_word(*text, words))
+        return *index;
     refuse(name, *text, fmt::format("one of: {}", fmt::join(words, ", ")));
 }
 

@@ -36,6 +36,9 @@ public:
     {
         return sizes_.empty() ? each_ * static_cast<std::uint64_t>(rank) : offsets_[static_cast<std::size_t>(rank)];
     }
+    [[nodiscard]] bool is_listed() const noexcept { return !sizes_.empty(); }
+    [[nodiscard]] std::span<std::uint64_t const> sizes() const noexcept { return sizes_; }
+    [[nodiscard]] std::span<std::uint64_t const> offsets() const noexcept { return offsets_; }
     /// The buffer may be null where the block is empty, and where offsets are addresses.
     [[nodiscard]] std::byte* at(void* buffer, int rank) const noexcept
     {

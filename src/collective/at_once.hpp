@@ -28,7 +28,7 @@ public:
                 lanes_.publish(number_, 2, all_ranks);
             } else {
                 lanes_.publish(number_, 1, 0);
-                meet(0, 2);
+                stay(0);  // who finds somebody dead has reached every stage, too
             }
         });
     }

@@ -81,12 +81,12 @@ public:
             one_way_ = true;
             if (lanes_.rank() != root) {
                 meet(root, 1);
-                return offers_.bring_block(root, 0, own, bytes);
+                return bring_block(root, 0, own, bytes);
             }
             offer(blocks);
             copy(own, blocks.at(root), bytes);
             leave();
-        }, [this] { remain(); });
+        });
     }
 
     /// Not in place.
@@ -96,9 +96,9 @@ public:
         return run([&, this] {
             offer(sending);
             copy(receiving.at(lanes_.rank()), sending.at(lanes_.rank()), receiving.size(lanes_.rank()));
-            take(receiving, [this](int r, void* to, std::uint64_t size) { offers_.bring_block(r, 0, to, size); });
+            take(receiving, [this](int r, void* to, std::uint64_t size) { bring_block(r, 0, to, size); });
             leave();
-        }, [this] { remain(); });
+        });
     }
 
     /// Among neighbours, none of which is this rank; `Blocks` tells of those in the order of its lists.
@@ -121,10 +121,10 @@ public:
                 for (std::size_t before = 0; before < i; ++before)
                     nth += rank_at(before) == from;
                 meet(from, 1);
-                offers_.bring_block(from, nth, receiving.at(source(i)), size);
+                bring_block(from, nth, receiving.at(source(i)), size);
             }
             leave();
-        }, [this] { remain(); });
+        });
     }
 
 private:
@@ -208,18 +208,6 @@ private:
         lanes_.publish(number_, 2, all_ranks);
         for_each_lent([this](int rank) { stay(rank); });
     }
-    /// Others may not have read their blocks yet, which the program would write again.
-    void remain()
-    {
-        for_each_lent([this](int rank) {
-            try {
-                outlast(rank);
-            } catch (state) {
-                // It died.
-            }
-        });
-    }
-
     std::array<lane_block, most_given> table_;
     std::size_t given_ = 0;
     std::uint64_t bytes_ = 0;  ///< of them

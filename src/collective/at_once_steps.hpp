@@ -46,24 +46,18 @@ protected:
     /// Looks for a stage between two looks for the dead.
     static constexpr std::uint32_t looks_at_dead = 256;
 
-    /// `remain` is what a rank that failed still waits for, when it has told that it did.
-    template <class Part, class Remain>
-    [[nodiscard]] state run(Part&& part, Remain&& remain)
-    {
-        state const ending = attempt(part, remain);
-        lanes_.finish(number_);
-        return ending;
-    }
     template <class Part>
     [[nodiscard]] state run(Part&& part)
     {
-        return run(part, [] {});
+        state const ending = attempt(part);
+        lanes_.finish(number_);
+        return ending;
     }
     /// One in which whoever reads what others lent tells them.
     template <class Part>
     [[nodiscard]] state run_quietly(Part&& part)
     {
-        state const ending = attempt(part, [] {});
+        state const ending = attempt(part);
         lanes_.finish_quietly(number_);
         return ending;
     }
@@ -106,8 +100,10 @@ protected:
     }
     void has_read(std::uint64_t most, int whom = all_ranks)
     {
-        if (!lanes_.are_posted(most, one_way_))
-            lanes_.publish(number_, 2, whom);
+        if (lanes_.are_posted(most, one_way_))
+            return;
+        lanes_.end_use(number_);
+        lanes_.publish(number_, 2, whom);
     }
     void stays(int reader = all_ranks)
     {
@@ -122,17 +118,12 @@ protected:
     {
         await(rank, [=, this] { return lanes_.has_reached(rank, number_, stage); });
     }
-    /// Until `rank` uses nothing of this rank's any more.
-    void outlast(int rank)
-    {
-        await(rank, [=, this] { return lanes_.has_left(rank, number_); });
-    }
-    /// The same; fails if it failed.
+    /// Until `rank` uses nothing of this rank's any more; fails if it failed.
     void stay(int rank)
     {
-        outlast(rank);
-        if (!lanes_.has_reached(rank, number_, 1))
-            return;  // it finished without a word
+        await(rank, [=, this] { return lanes_.has_left(rank, number_); });
+        if (!lanes_.has_reached(rank, number_, 3))
+            return;
         if (auto const there = lanes_.of(rank, number_).offers(); there.what == lanes::offer::failed)
             throw lane_run::failure_of(there);
     }
@@ -178,7 +169,17 @@ protected:
         if (is_in_slot(rank, all)) [[likely]]
             copy(to, lanes_.of(rank, number_).contents() + offset, bytes);
         else
-            offers_.bring(rank, to, offset, bytes, all);
+            bring_shown(rank, to, offset, bytes, all);
+    }
+    void bring_shown(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    {
+        offers_.bring(rank, to, offset, bytes, all);
+        lanes_.end_use(number_);
+    }
+    void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
+    {
+        offers_.bring_block(rank, nth, to, bytes);
+        lanes_.end_use(number_);
     }
     /// Their blocks, as they come: each rank begins with another.
     void from_others(void* receive, std::uint64_t bytes, std::uint64_t offset, std::uint64_t all)
@@ -190,7 +191,7 @@ protected:
         }
     }
 
-    /// Over the ranks 0 to `last`, in the order of over_lanes.hpp. `own` is this rank's part of what they offer.
+    /// Over the ranks 0 to `last`, in the order of over_lanes.hpp. `own` is this rank's part of what they offer. Then it `has_read`.
     template <class Combine>
     void fold(int last, void const* own, void* receive, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all, Combine& combine)
     {
@@ -218,17 +219,32 @@ protected:
     bool is_lent_ = false;
 
 private:
-    template <class Part, class Remain>
-    [[nodiscard]] state attempt(Part&& part, Remain&& remain)
+    template <class Part>
+    [[nodiscard]] state attempt(Part&& part)
     {
         try {
             part();
         } catch (state why) {
-            lanes_.fail(number_, static_cast<std::uint64_t>(why));
-            remain();
+            if (why == state::retreats)
+                why = state::failed_mismatch;  // others lend more than is shown
+            take_back(why);
             return why;
         }
         return state::ended;
+    }
+    /// Tells that this rank has failed, and stays until nobody is in the middle of using what it lent.
+    [[gnu::noinline]] void take_back(state why)
+    {
+        lanes_.end_use(number_);
+        lanes_.fail(number_, static_cast<std::uint64_t>(why));
+        for (int r = 0; r < lanes_.size(); ++r) {
+            try {
+                if (r != lanes_.rank())
+                    await(r, [=, this] { return !lanes_.is_used_by(r, number_); });
+            } catch (state) {
+                // It died.
+            }
+        }
     }
 
     void const* waits_;

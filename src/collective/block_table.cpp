@@ -19,7 +19,7 @@ namespace {
 } // namespace
 
 block_table::block_table(schedule& s, lane_builder& b, std::size_t most)
-    : s_(s), b_(b), blocks_(reinterpret_cast<lane_block*>(s.scratch(std::max<std::size_t>(most, 1) * sizeof(lane_block), false)))
+    : s_(s), b_(b), blocks_(reinterpret_cast<lane_block*>(s.own_scratch(std::max<std::size_t>(most, 1) * sizeof(lane_block))))
 {
 }
 
@@ -50,7 +50,11 @@ void block_table::place_given(lane_block& block, bool posts, bool keeps)
         end_ += (e.bytes + 7) & ~std::uint64_t{7};
         return;
     }
-    std::byte* const shared = s_.scratch(e.bytes, true);
+    std::byte* const shared = s_.shared_scratch(e.bytes);
+    if (shared == nullptr) {
+        is_lost_ = true;
+        return;
+    }
     b_.copy(shared, block.from, e.bytes);
     e.where = memory.find(shared, e.bytes);
 }
@@ -61,7 +65,11 @@ void block_table::place_wanted(lane_block& block)
     block.from = block.to;
     block.entry.where = memory.find(block.to, block.entry.bytes);
     if (block.entry.where == 0) {
-        block.from = s_.scratch(block.entry.bytes, true);
+        block.from = s_.shared_scratch(block.entry.bytes);
+        if (block.from == nullptr) {
+            is_lost_ = true;
+            return;
+        }
         block.entry.where = memory.find(block.from, block.entry.bytes);
     }
 }
@@ -84,7 +92,10 @@ void block_table::offer(bool keeps)
     }
     if (!std::ranges::is_sorted(blocks(), goes_before))
         std::ranges::sort(blocks(), goes_before);
-    b_.table(blocks(), end_, is_long ? s_.scratch(end_, true) : nullptr);
+    std::byte* const apart = is_long ? s_.shared_scratch(end_) : nullptr;
+    if (is_lost_ || (is_long && apart == nullptr))
+        return b_.give_up();
+    b_.table(blocks(), end_, apart);
 }
 
 void block_table::finish()

@@ -37,6 +37,7 @@ private:
     lane_builder& b_;
     lane_block* const blocks_;
     std::uint32_t count_ = 0;
+    bool is_lost_ = false;   ///< there is no memory for a block that others reach
     std::uint64_t end_ = 0;  ///< of the table with its copies
 };
 

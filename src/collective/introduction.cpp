@@ -1,10 +1,14 @@
 #include "collective/introduction.hpp"
 
+#include "base/log.hpp"
 #include "base/settings.hpp"
+#include "collective/call_check.hpp"
+#include "collective/lane_steps.hpp"
 #include "collective/operations.hpp"
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 namespace towline::collective {
 namespace {
@@ -35,7 +39,11 @@ introduction::introduction(team& t, node_memory& memory, bool shares_cores) : te
     // What only this rank finds keeps the others from it, too: a word of 0.
     if (!std::ranges::all_of(peers, [&](peer p) { return memory.is_shared_with(p); }))
         return;
-    lanes_ = std::make_unique<lanes>(memory, t.rank(), std::move(peers), limits_for(shares_cores));
+    try {
+        lanes_ = std::make_unique<lanes>(memory, t.rank(), std::move(peers), limits_for(shares_cores));
+    } catch (std::bad_alloc const&) {
+        return;
+    }
     words_[static_cast<std::size_t>(t.rank())] = lanes_->own_word();
 }
 
@@ -46,8 +54,21 @@ void introduction::build(schedule& s)
 
 void introduction::finish()
 {
-    if (lanes_ != nullptr && lanes_->open(words_))
-        team_.set_lanes(std::move(lanes_));
+    bool const opens = lanes_ != nullptr && lanes_->open(words_);
+    base::log(base::log_level::debug, "collective operations of {} ranks (context {}) go {}", team_.size(), team_.context(),
+              opens               ? "over shared memory"
+              : lanes_ != nullptr ? "as messages: some of their memory is not shared with all, or there is none left for it"
+                                  : "as messages: some ranks share no memory with this one");
+    if (opens)
+        team_.set_lanes(std::move(lanes_), !checks_calls());
+}
+
+void introduction::fail(ending why) noexcept
+{
+    team_.set_broken(why);
+    if (lanes_ != nullptr)
+        lanes::abandon(std::move(lanes_), static_cast<std::uint64_t>(why == ending::peer_died ? lane_run::state::failed_dead
+                                                                                           : lane_run::state::failed_lost));
 }
 
 } // namespace towline::collective

@@ -15,7 +15,9 @@ namespace towline::collective {
 enum class lane_use { never, usual, first };
 [[nodiscard]] lane_use wished_lanes();
 
-/// All ranks of the team do this at the same place in their order of operations.
+/// All ranks of the team do this at the same place in their order of operations, under team::introduction_sequence. What only one rank finds
+/// must not part them: a rank that cannot have lanes tells so (a word of 0), and one for which the introduction fails after it has told its
+/// word leaves its lane behind, in which every operation has failed.
 class introduction {
 public:
     /// `shares_cores`: the job has more ranks than cores. Not for intercommunicators.
@@ -24,6 +26,8 @@ public:
     void build(schedule&);
     /// When it has ended well: the team has lanes now, if all ranks reach each other's. Throws error for a word that none can have told.
     void finish();
+    /// When it has ended otherwise, or finish() threw: the team is broken. Others may have open lanes with this rank's among them.
+    void fail(ending why) noexcept;
 
 private:
     team& team_;

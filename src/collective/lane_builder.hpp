@@ -68,6 +68,8 @@ public:
     }
     /// Offers nothing: this rank has written `bytes` into what `whom` lent, or has none for it.
     void tell(int whom, std::uint64_t bytes) { s_.over_lanes(kind::tell, 2, whom).size = bytes; }
+    /// Of an operation of no bytes, which counts as others do: who expects some finds out.
+    void tell_nothing() { tell(all_ranks, 0); }
     /// The n-th block for this rank in the table of `rank`.
     void take_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
     {
@@ -138,17 +140,40 @@ public:
         s.size = bytes;
     }
 
-    /// Lends buffers of ours, or memory in their place that others reach.
+    /// Lends buffers of ours, or memory in their place that others reach. Where there is none left, all ranks find out, and the operation
+    /// goes by messages (schedule::otherwise): for those in which every rank looks at all that lend, or waits for all.
     void lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom = all_ranks);
     /// Where to write, instead of the receive buffer, while it is lent.
     [[nodiscard]] std::byte* landing() const noexcept { return static_cast<std::byte*>(in_place_of_it_); }
+    /// There is no memory for what this rank is to offer, in an operation in which not all ranks look at all others. Where memory is tight
+    /// they do, in `agree`, so that the operation goes by messages; else who needs something of this rank fails.
+    void give_up() { (void)s_.over_lanes(l_.is_tight() ? kind::retreat : kind::give_up, 1, all_ranks); }
+    /// Whom an offer in such an operation is told: `whom`, or all.
+    [[nodiscard]] int told(int whom) const noexcept { return l_.is_tight() ? all_ranks : whom; }
+    /// After the offer, where memory is tight: nobody reads or writes before all have offered.
+    void agree()
+    {
+        if (l_.is_tight())
+            meet_all();
+    }
+    /// The same for who offers nothing.
+    void agree_without_offer()
+    {
+        if (l_.is_tight()) {
+            post(nullptr, 0);
+            meet_all();
+        }
+    }
     /// Says that this rank needs nobody's buffers any more, and stays until nobody needs its own; the result is in `receive` then.
     void finish();
+    /// The same where each of the others tells that it has written so many bytes into what this rank lent.
+    void finish_written(std::uint64_t bytes);
     /// The same where this rank needs the buffers of `whom` only, and lent none.
     void finish_with(int whom) { mark(2, whom); }
 
 private:
     using kind = lane_step::kind;
+    void retreat();
     void read(kind how, int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         lane_step& s = s_.over_lanes(how, 1, rank);

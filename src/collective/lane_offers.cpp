@@ -111,12 +111,22 @@ std::byte* lane_offers::reach(std::uint64_t word, std::uint64_t bytes)
     }
 }
 
+lanes::slot::terms lane_offers::terms_of(int rank)
+{
+    lanes::slot const& s = lanes_.of(rank, number_);
+    auto there = s.offers();
+    bool const may_be_lent = there.what == lanes::offer::lent || there.what >= lanes::offer::table_in_slot;
+    if (may_be_lent && rank != lanes_.rank() && lanes_.begin_use(rank, number_))
+        there = s.offers();
+    if (there.what == lanes::offer::failed)
+        throw lane_run::failure_of(there);
+    return there;
+}
+
 lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)
 {
     lanes::slot& s = lanes_.of(rank, number_);
-    auto const there = s.offers();
-    if (there.what == lanes::offer::failed)
-        throw lane_run::failure_of(there);
+    auto const there = terms_of(rank);
     if (there.bytes != expected || offset > expected || size > expected - offset)
         throw state::failed_mismatch;
     switch (there.what) {
@@ -143,9 +153,7 @@ std::byte const* lane_offers::source(int rank, std::uint64_t offset, std::uint64
 std::byte* lane_offers::find_target(int rank, std::uint64_t offset, std::uint64_t size)
 {
     lanes::slot const& s = lanes_.of(rank, number_);
-    auto const there = s.offers();
-    if (there.what == lanes::offer::failed)
-        throw lane_run::failure_of(there);
+    auto const there = terms_of(rank);
     if (there.what != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
         throw state::failed_mismatch;
     return reach(s.receive + offset, size);
@@ -227,7 +235,7 @@ void lane_offers::push_share(int rank, void const* from, std::uint64_t offset, s
 lane_table lane_offers::table_of(int rank)
 {
     lanes::slot& s = lanes_.of(rank, number_);
-    auto const there = s.offers();
+    auto const there = terms_of(rank);
     std::uint64_t const entries = there.bytes;
     auto const with_room = [&](std::byte const* at, std::uint64_t room) {
         if (entries > room / sizeof(lane_entry))
@@ -236,7 +244,6 @@ lane_table lane_offers::table_of(int rank)
     };
     constexpr std::uint64_t most = std::uint64_t{1} << 32;
     switch (there.what) {
-    case lanes::offer::failed: throw lane_run::failure_of(there);
     case lanes::offer::table_in_slot: return with_room(s.contents(), lanes::inline_bytes);
     case lanes::offer::table_behind: return with_room(lanes_.payload_of(rank, number_), lanes::payload_bytes);
     case lanes::offer::table_lent:

@@ -29,7 +29,8 @@ public:
     /// Nothing, but a number.
     void tell(std::uint64_t number, int stage, int whom) noexcept;
 
-    // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached.
+    // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached. Of what
+    // was lent, the caller says when it uses it no more (lanes::end_use).
 
     /// `size` bytes at `offset` of `expected` that it offers.
     [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
@@ -75,6 +76,8 @@ private:
     /// What that rank lent is read here and nowhere else, so that its lines may be taken, and that pays (base/copy.hpp).
     [[nodiscard]] bool takes_lines_of(found, std::uint64_t size) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
+    /// What that rank offers; from now on it stays, if it is lent. Throws if the rank has failed.
+    [[nodiscard]] lanes::slot::terms terms_of(int rank);
     /// source() and target(), uncounted.
     [[nodiscard]] found find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] found count_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);

@@ -12,8 +12,8 @@
 namespace towline::collective {
 namespace {
 
-/// Looks for a stage between two looks for the dead.
-constexpr std::uint32_t looks = 256;
+/// Looks for a stage between two looks for the dead: few, because a look may be a poll of somebody who sleeps between two.
+constexpr std::uint32_t looks = 8;
 
 } // namespace
 
@@ -23,8 +23,10 @@ lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combinati
         return state::waits;
     try {
         while (failure_ == state::ended && at_ < steps.size()) {
-            if (!run(steps[at_], r))
+            if (!run(steps[at_], r)) {
+                lanes_->end_use(number_);
                 return state::waits;
+            }
             ++at_;
         }
     } catch (state why) {
@@ -32,7 +34,8 @@ lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combinati
     } catch (...) {
         failure_ = state::failed_lost;
     }
-    if (failure_ != state::ended && !end(steps))
+    lanes_->end_use(number_);
+    if (failure_ != state::ended && !end())
         return state::waits;
     lanes_->finish(number_);
     return failure_;
@@ -40,6 +43,8 @@ lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combinati
 
 int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
 {
+    if (has_told_)
+        return met_ < lanes_->size() ? met_ : all_ranks;
     if (at_ < steps.size() && steps[at_].what == lane_step::kind::stay)
         return steps[at_].rank;
     if (at_ >= steps.size() || steps[at_].what != lane_step::kind::meet)
@@ -52,27 +57,50 @@ lane_run::state lane_run::failure_of(lanes::slot::terms const& t) noexcept
 {
     if (t.what != lanes::offer::failed)
         return state::failed_mismatch;
-    for (state const why : {state::failed_mismatch, state::failed_dead})
+    for (state const why : {state::failed_mismatch, state::failed_dead, state::retreats})
         if (t.bytes == static_cast<std::uint64_t>(why))
             return why;
     return state::failed_lost;
 }
 
-/// After a failure. False: it cannot be told yet, or somebody still uses what this rank lent.
-bool lane_run::end(std::vector<lane_step> const& steps)
+/// After a failure. False: it cannot be told yet, or somebody is in the middle of using what this rank lent.
+bool lane_run::end()
 {
     if (!has_told_) {
         if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
             return false;
         lanes_->fail(number_, static_cast<std::uint64_t>(failure_));
         has_told_ = true;
+        met_ = 0;
     }
-    for (; at_ < steps.size(); ++at_) {
-        lane_step const& s = steps[at_];
-        if (s.what == lane_step::kind::stay && !lanes_->has_left(s.rank, number_) && !(++idle_ % looks == 0 && lanes_->is_gone(s.rank)))
+    for (; met_ < lanes_->size(); ++met_) {
+        if (met_ == lanes_->rank())
+            continue;
+        bool const is_gone = ++idle_ % looks == 0 && lanes_->is_gone(met_);
+        if (!is_gone && lanes_->is_used_by(met_, number_))
+            return false;
+        if (failure_ == state::retreats && !has_retreated(met_, is_gone))
             return false;
     }
+    if (failure_ == state::retreats)
+        failure_ = outcome_;
     return true;
+}
+
+/// Everybody looks at everybody, so that all ranks decide the same. False: that rank has not come so far.
+bool lane_run::has_retreated(int rank, bool is_gone)
+{
+    bool const has_finished = lanes_->has_finished(rank, number_);
+    if (lanes_->has_reached(rank, number_, 3)) {
+        if (state const why = failure_of(lanes_->of(rank, number_).offers()); why != state::retreats)
+            outcome_ = why;
+        return true;
+    }
+    if (has_finished)
+        outcome_ = state::failed_mismatch;  // it did something else
+    else if (is_gone)
+        outcome_ = state::failed_dead;
+    return has_finished || is_gone;
 }
 
 bool lane_run::stay(lane_step const& s)
@@ -84,7 +112,7 @@ bool lane_run::stay(lane_step const& s)
     }
     // Who takes and lends nothing finishes without a word.
     auto const there = lanes_->has_reached(s.rank, number_, 1) ? lanes_->of(s.rank, number_).offers() : lanes::slot::terms{};
-    if (there.what == lanes::offer::failed)
+    if (there.what == lanes::offer::failed && lanes_->has_reached(s.rank, number_, 3))
         throw failure_of(there);
     if (s.expected != 0 && there != lanes::slot::terms{lanes::offer::nothing, s.expected})
         throw state::failed_mismatch;
@@ -102,8 +130,12 @@ bool lane_run::may_write(bool payload)
 
 bool lane_run::meet_one(int rank, int stage)
 {
-    if (lanes_->has_reached(rank, number_, stage))
+    if (lanes_->has_reached(rank, number_, stage)) {
+        // What it was to do, it has not done.
+        if (lanes_->has_reached(rank, number_, 3) && lanes_->of(rank, number_).offers().what == lanes::offer::failed)
+            throw failure_of(lanes_->of(rank, number_).offers());
         return true;
+    }
     if (++idle_ % looks == 0 && lanes_->is_gone(rank) && !lanes_->has_reached(rank, number_, stage))
         throw state::failed_dead;
     return false;
@@ -234,6 +266,8 @@ bool lane_run::run(lane_step const& s, combination const& r)
         offers().push_block(s.rank, s.from, s.size);
         return true;
     case kind::stay: return stay(s);
+    case kind::retreat: throw state::retreats;
+    case kind::give_up: throw state::failed_lost;
     }
     return true;
 }

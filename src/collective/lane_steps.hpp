@@ -41,8 +41,9 @@ struct lane_step {
         tell,      ///< offers nothing, and tells `size`
         take_block, ///< copies the block of `size` bytes in the table of `rank` to `to` that is number `offset` of those for this rank
         push_block, ///< copies `size` bytes from `from` to the block in the table of `rank` that this rank shall write
-        stay,      ///< waits until `rank` uses nothing of this rank's any more, and fails if it failed; not 0: or did not tell `expected`.
-                   ///< Also who has failed stays
+        retreat,   ///< this rank has no memory that others reach: all ranks leave the lanes
+        give_up,   ///< the same, where not all ranks would know: it fails
+        stay,      ///< waits until `rank` uses nothing of this rank's any more, and fails if it failed; not 0: or did not tell `expected`
     };
     /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
     static constexpr std::uint64_t piece = 16 * 1024;
@@ -62,16 +63,19 @@ struct lane_step {
 /// How an operation over lanes stands. `advance` does what can be done now.
 class lane_run {
 public:
-    enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost };
+    /// retreats: it has not failed. All ranks of the operation have this state, and do it by messages instead.
+    enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost, retreats };
 
-    void start(lanes& l) noexcept
+    /// `spoiled`: as of schedule.
+    void start(lanes& l, bool spoiled = false) noexcept
     {
         lanes_ = &l;
         number_ = l.begin();
         at_ = 0;
         met_ = 0;
         has_told_ = false;
-        failure_ = state::ended;
+        outcome_ = state::retreats;
+        failure_ = spoiled ? state::failed_mismatch : state::ended;
         idle_ = 0;
     }
     /// Whom it waits for, as far as that is known: a rank, or all_ranks.
@@ -90,7 +94,7 @@ public:
     }
 
 private:
-    /// True: it is done; false: it waits for others.
+    /// True: it is done; false: it waits for others. Throws a state.
     [[nodiscard]] bool run(lane_step const&, combination const&);
     [[nodiscard]] bool may_write(bool payload);
     [[nodiscard]] bool meet(lane_step const&);
@@ -100,7 +104,8 @@ private:
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
     [[nodiscard]] bool stay(lane_step const&);
-    [[nodiscard]] bool end(std::vector<lane_step> const& steps);
+    [[nodiscard]] bool end();
+    [[nodiscard]] bool has_retreated(int rank, bool is_gone);
 
     lanes* lanes_ = nullptr;
     std::uint64_t number_ = 0;
@@ -109,6 +114,7 @@ private:
     std::uint32_t idle_ = 0;
     bool has_told_ = false;  ///< of the failure
     state failure_ = state::ended;
+    state outcome_ = state::retreats;  ///< of a retreat, as far as others were asked
 };
 
 } // namespace towline::collective

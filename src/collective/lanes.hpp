@@ -2,13 +2,17 @@
 // What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes
 // (but `claims`) and all others read.
 //
-//   lane     `finished`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
+//   lane     `finished`, `uses`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
 //   slot     four lines: how far the rank is in its operation, and what it offers: up to 240 bytes in the slot itself, up to `payload_bytes`
 //            in the payload, or where its buffers are (lent); or a table of such (lane_tables.hpp).
 //
 // A rank may run ahead of others: it writes a slot, or a payload, again when all have finished the operation that used it before. So a
 // broadcast does not wait for its receivers, which counts most where ranks share a core: a change of ranks serves many operations. All
 // ranks do the same operations in the same order, one at a time each.
+//
+// What a rank lent is its caller's again when the operation has ended there. While all goes well, it stays until the others are at stage 2.
+// Who fails takes back what it lent: it writes `failed` over its offer, then waits until nobody is in the middle of using it. A rank says in
+// `uses` that it is, before it looks at what is lent, and waits for nobody meanwhile; so a failed rank does not wait for who never comes.
 //
 // Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
 
@@ -67,9 +71,12 @@ public:
     struct lane {
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
         std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
+        /// The operation in which this rank reads or writes now what others lent; 0: none. In a line of its own, which nobody looks at but
+        /// who failed.
+        alignas(64) std::atomic<std::uint64_t> uses;
         // limits::slots slots follow, then limits::payloads of payload_bytes
     };
-    static_assert(sizeof(lane) == 64);
+    static_assert(sizeof(lane) == 128);
 
     /// How many bytes are offered in which way; the same on all ranks.
     struct limits {
@@ -95,6 +102,8 @@ public:
     [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
     [[nodiscard]] node_memory& memory() const noexcept { return memory_; }
 
+    /// As of node_memory.
+    [[nodiscard]] bool is_tight() const noexcept { return is_tight_; }
     /// So many bytes are offered by copy. `one_way`: only the root, or lower ranks, offer any.
     [[nodiscard]] bool are_posted(std::uint64_t bytes, bool one_way = false) const noexcept
     {
@@ -102,6 +111,10 @@ public:
     }
     /// So many bytes are offered by copy or, where others reach them, lent to be read. More are lent in any case.
     [[nodiscard]] bool are_shown(std::uint64_t bytes) const noexcept { return bytes <= limits_.shown; }
+
+    /// Never opened here, but perhaps by others: they find that this rank has failed in every operation, and why (a lane_run::state). Its
+    /// memory stays until the job ends, since nobody knows who looks at it.
+    static void abandon(std::unique_ptr<lanes>, std::uint64_t why) noexcept;
 
     // Operations. One thread at a time.
 
@@ -154,10 +167,35 @@ public:
         wake(whom);
     }
     /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They get on: a failed rank has reached every stage.
+    /// What it lent is used by nobody who does not use it already (is_used_by).
     void fail(std::uint64_t number, std::uint64_t why) noexcept
     {
         mine(number).set(offer::failed, why);
         publish(number, stages - 1, everybody);
+        base::heavy_fence(fences_);
+    }
+    /// The rank may be in the middle of using what this one lent in the operation.
+    [[nodiscard]] bool is_used_by(int rank, std::uint64_t number) const noexcept
+    {
+        return all_[static_cast<std::size_t>(rank)]->uses.load(std::memory_order_acquire) == number;
+    }
+    /// This rank is about to look at what `rank` lent. True: it said so now, so that offers are to be looked at once more.
+    bool begin_use(int rank, std::uint64_t number) noexcept
+    {
+        if (used_ != nobody) {
+            used_ = used_ == rank ? rank : everybody;
+            return false;
+        }
+        used_ = rank;
+        own_->uses.store(number, std::memory_order_relaxed);
+        base::light_fence(fences_);
+        return true;
+    }
+    /// It uses nothing any more of what was lent. Before it waits, and before it ends.
+    void end_use(std::uint64_t number) noexcept
+    {
+        if (used_ != nobody)
+            leave_lent(number);
     }
     [[nodiscard]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
     {
@@ -168,13 +206,17 @@ public:
     {
         return has_reached(rank, number, 2) || all_[static_cast<std::size_t>(rank)]->finished.load(std::memory_order_acquire) >= number;
     }
+    [[nodiscard]] bool has_finished(int rank, std::uint64_t number) const noexcept
+    {
+        return all_[static_cast<std::size_t>(rank)]->finished.load(std::memory_order_acquire) >= number;
+    }
     void count_posted(std::uint64_t bytes) noexcept { counts_.posted += bytes; }
     void count_moved(std::uint64_t bytes) noexcept { counts_.moved += bytes; }
     [[nodiscard]] bool is_gone(int rank) const noexcept { return memory_.is_gone(peers_[static_cast<std::size_t>(rank)]); }
     [[nodiscard]] bool is_anybody_gone() const noexcept;
 
 private:
-    static constexpr int everybody = -1;
+    static constexpr int everybody = -1, nobody = -2;
     void wake(int whom) const noexcept
     {
         if (whom >= 0)
@@ -182,6 +224,7 @@ private:
         for (base::sleeper const& s : sleepers_)
             s.notify();
     }
+    void leave_lent(std::uint64_t number) noexcept;
     [[nodiscard]] std::uint64_t look_for_finished() noexcept;
     [[nodiscard]] std::size_t lane_bytes() const noexcept
     {
@@ -215,6 +258,9 @@ private:
     std::uint64_t begun_ = 0;
     std::atomic<std::uint64_t> finished_{0};
     std::uint64_t all_finished_ = 0;  ///< operations, as far as this rank knows
+    base::fence_side const fences_;
+    bool const is_tight_;
+    int used_ = nobody;  ///< whose buffers this rank uses now
     node_memory::counts counts_;
 };
 

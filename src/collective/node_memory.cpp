@@ -3,6 +3,7 @@
 #include "engine/engine.hpp"
 #include "heap/heap.hpp"
 #include "job/control.hpp"
+#include "job/job.hpp"
 
 namespace towline::collective {
 namespace {
@@ -33,15 +34,17 @@ public:
     }
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
     base::sleeper sleeper(matching::peer p) noexcept override { return engine_.sleeper(p); }
+    base::fence_side fences() const noexcept override { return job::membership::instance().header().fences; }
+    bool is_tight() const noexcept override { return job::membership::instance().header().segment_bytes < std::uint64_t{1} << 30; }
     bool is_gone(matching::peer p) const noexcept override
     {
         return engine_.is_gone(p) || (has_left_ != nullptr && has_left_(context_, p));
     }
     void note(counts const& c) noexcept override
     {
-        engine_.count(job::counter::lane_operations, c.operations);
-        engine_.count(job::counter::bytes_lanes_posted, c.posted);
-        engine_.count(job::counter::bytes_lanes_moved, c.moved);
+        engine_.count(job::counter::collectives_shared, c.operations);
+        engine_.count(job::counter::bytes_offered, c.posted);
+        engine_.count(job::counter::bytes_in_place, c.moved);
     }
 
 private:

@@ -31,6 +31,10 @@ public:
     [[nodiscard]] virtual bool is_shared_with(matching::peer) noexcept = 0;
     /// Whom to notify after a store for which the peer may wait.
     [[nodiscard]] virtual base::sleeper sleeper(matching::peer) noexcept = 0;
+    /// Who fences, where two ranks each store and look at what the other stored (base::light_fence).
+    [[nodiscard]] virtual base::fence_side fences() const noexcept { return base::fence_side::notifier_fences; }
+    /// It runs out sooner than others; the same for all ranks. Then these find out together.
+    [[nodiscard]] virtual bool is_tight() const noexcept { return false; }
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
 

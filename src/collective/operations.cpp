@@ -1,21 +1,19 @@
 #include "collective/operations.hpp"
 #include "collective/between.hpp"
-#include "collective/choice.hpp"
+#include "collective/by_messages.hpp"
 #include "collective/over_lanes.hpp"
 
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 #include <vector>
 
 namespace towline::collective {
 namespace {
 
 constexpr char mark = 0;
-/// Messages each way that a windowed exchange has under way.
-constexpr int window = 16;
 
 void check_root(team const& t, int root, char const* what)
 {
@@ -37,15 +35,24 @@ void check_lists(sizes counts, sizes offsets, int ranks, char const* what)
         throw usage_error(fmt::format("{}: {} counts and {} offsets for {} ranks", what, counts.size(), offsets.size(), ranks));
 }
 
-[[nodiscard]] algorithm for_data(routine what, std::uint64_t bytes, team const& t)
+/// An operation by lists can leave its lanes: all its ranks look at all others (lane_builder::give_up).
+[[nodiscard]] bool may_leave(schedule const& s, team const& t) noexcept
 {
-    return choose({.what = what, .bytes = bytes, .ranks = t.size(), .crowded = t.is_crowded()});
+    return t.size() == 2 || s.lanes()->is_tight();
 }
 
-[[nodiscard]] algorithm for_reduction(routine what, std::uint64_t count, combination const& r, team const& t)
+// Lists that an operation which leaves its lanes looks at again.
+
+template <class Number>
+[[nodiscard]] std::span<Number const> kept(schedule& s, std::span<Number const> list)
 {
-    return choose({.what = what, .bytes = count * r.element, .ranks = t.size(), .commutative = r.commutative, .elements = count,
-                   .crowded = t.is_crowded(), .in_order = t.combines_in_order()});
+    auto* const copy = reinterpret_cast<Number*>(s.own_scratch(std::max<std::size_t>(list.size_bytes(), 1)));
+    std::ranges::copy(list, copy);
+    return {copy, list.size()};
+}
+[[nodiscard]] layout_of_blocks kept(schedule& s, layout_of_blocks const& blocks)
+{
+    return blocks.is_listed() ? layout_of_blocks(kept(s, blocks.sizes()), kept(s, blocks.offsets())) : blocks;
 }
 
 } // namespace
@@ -58,7 +65,7 @@ void barrier(schedule& s, team const& t)
         return between::barrier(s, t);
     if (s.lanes() != nullptr && over_lanes::barrier(s, t.is_crowded()))
         return;
-    switch (for_data(routine::barrier, 0, t)) {
+    switch (by_messages::for_data(routine::barrier, 0, t)) {
     case algorithm::linear: return algorithms::barrier_linear(s, t.here());
     case algorithm::tree: return algorithms::barrier_tree(s, t.here());
     default: return algorithms::barrier_dissemination(s, t.here());
@@ -71,10 +78,8 @@ void bcast(schedule& s, team const& t, void* data, std::uint64_t bytes, int root
     if (t.is_inter())
         return between::bcast(s, t, data, bytes, root);
     if (s.lanes() != nullptr && over_lanes::bcast(s, data, bytes, root))
-        return;
-    if (for_data(routine::bcast, bytes, t) == algorithm::scatter_ring)
-        return algorithms::bcast_scatter_ring(s, t.here(), data, bytes, root);
-    algorithms::bcast_binomial(s, t.here(), data, bytes, root);
+        return s.otherwise([=, &t](schedule& again) { by_messages::bcast(again, t, data, bytes, root); });
+    by_messages::bcast(s, t, data, bytes, root);
 }
 
 void gather(schedule& s, team const& t, void const* send, void* receive, std::uint64_t bytes, int root)
@@ -84,10 +89,8 @@ void gather(schedule& s, team const& t, void const* send, void* receive, std::ui
     if (t.is_inter())
         return between::gather(s, t, send, bytes, receive, blocks, root);
     if (s.lanes() != nullptr && over_lanes::gather(s, send, receive, bytes, root))
-        return;
-    if (for_data(routine::gather, bytes, t) == algorithm::binomial)
-        return algorithms::gather_binomial(s, t.here(), send, bytes, receive, root);
-    algorithms::gather_linear(s, t.here(), send, bytes, receive, blocks, root);
+        return s.otherwise([=, &t](schedule& again) { by_messages::gather(again, t, send, receive, bytes, root); });
+    by_messages::gather(s, t, send, receive, bytes, root);
 }
 
 void scatter(schedule& s, team const& t, void const* send, void* receive, std::uint64_t bytes, int root)
@@ -97,10 +100,8 @@ void scatter(schedule& s, team const& t, void const* send, void* receive, std::u
     if (t.is_inter())
         return between::scatter(s, t, send, blocks, receive, bytes, root);
     if (s.lanes() != nullptr && over_lanes::scatter(s, send, receive, bytes, root))
-        return;
-    if (for_data(routine::scatter, bytes, t) == algorithm::binomial)
-        return algorithms::scatter_binomial(s, t.here(), send, receive, bytes, root);
-    algorithms::scatter_linear(s, t.here(), send, blocks, receive, bytes, root);
+        return s.otherwise([=, &t](schedule& again) { by_messages::scatter(again, t, send, receive, bytes, root); });
+    by_messages::scatter(s, t, send, receive, bytes, root);
 }
 
 void gatherv(schedule& s, team const& t, void const* send, std::uint64_t bytes, void* receive, sizes counts, sizes offsets, int root)
@@ -113,8 +114,12 @@ void gatherv(schedule& s, team const& t, void const* send, std::uint64_t bytes, 
     }
     if (root == t.rank())
         check_lists(counts, offsets, t.size(), "gatherv");
-    if (s.lanes() != nullptr && over_lanes::gatherv(s, send, bytes, receive, {counts, offsets}, root))
-        return;
+    if (s.lanes() != nullptr && over_lanes::gatherv(s, send, bytes, receive, {counts, offsets}, root)) {
+        if (!may_leave(s, t))
+            return;
+        layout_of_blocks const blocks = root == t.rank() ? kept(s, {counts, offsets}) : layout_of_blocks(0);
+        return s.otherwise([=, &t](schedule& again) { algorithms::gather_linear(again, t.here(), send, bytes, receive, blocks, root); });
+    }
     algorithms::gather_linear(s, t.here(), send, bytes, receive, {counts, offsets}, root);
 }
 
@@ -128,8 +133,12 @@ void scatterv(schedule& s, team const& t, void const* send, sizes counts, sizes 
     }
     if (root == t.rank())
         check_lists(counts, offsets, t.size(), "scatterv");
-    if (s.lanes() != nullptr && over_lanes::scatterv(s, send, {counts, offsets}, receive, bytes, root))
-        return;
+    if (s.lanes() != nullptr && over_lanes::scatterv(s, send, {counts, offsets}, receive, bytes, root)) {
+        if (!may_leave(s, t))
+            return;
+        layout_of_blocks const blocks = root == t.rank() ? kept(s, {counts, offsets}) : layout_of_blocks(0);
+        return s.otherwise([=, &t](schedule& again) { algorithms::scatter_linear(again, t.here(), send, blocks, receive, bytes, root); });
+    }
     algorithms::scatter_linear(s, t.here(), send, {counts, offsets}, receive, bytes, root);
 }
 
@@ -139,15 +148,8 @@ void allgather(schedule& s, team const& t, void const* send, std::uint64_t bytes
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
     if (s.lanes() != nullptr && over_lanes::allgather(s, send, receive, blocks))
-        return;
-    switch (for_data(routine::allgather, receive_bytes, t)) {
-    case algorithm::doubling:
-        return algorithms::allgather_doubling(s, t.here(), send, receive, receive_bytes);
-    case algorithm::bruck:
-        return algorithms::allgather_bruck(s, t.here(), send, receive, blocks);
-    default:
-        return algorithms::allgather_ring(s, t.here(), send, receive, blocks);
-    }
+        return s.otherwise([=, &t](schedule& again) { by_messages::allgather(again, t, send, receive, receive_bytes); });
+    by_messages::allgather(s, t, send, receive, receive_bytes);
 }
 
 void allgatherv(schedule& s, team const& t, void const* send, std::uint64_t bytes, void* receive, sizes counts, sizes offsets)
@@ -156,12 +158,14 @@ void allgatherv(schedule& s, team const& t, void const* send, std::uint64_t byte
     layout_of_blocks const blocks(counts, offsets);
     if (t.is_inter())
         return between::allgather(s, t, send, bytes, receive, blocks);
-    if (s.lanes() != nullptr && over_lanes::allgather(s, send, receive, blocks))
-        return;
-    std::uint64_t const total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-    if (for_data(routine::allgatherv, total, t) == algorithm::bruck)
-        return algorithms::allgather_bruck(s, t.here(), send, receive, blocks);
-    algorithms::allgather_ring(s, t.here(), send, receive, blocks);
+    if (s.lanes() != nullptr && over_lanes::allgather(s, send, receive, blocks)) {
+        if (s.lanes()->are_shown(std::ranges::max(counts)))
+            return;
+        return s.otherwise([=, &t, again_blocks = kept(s, blocks)](schedule& again) {
+            by_messages::allgatherv(again, t, send, receive, again_blocks);
+        });
+    }
+    by_messages::allgatherv(s, t, send, receive, blocks);
 }
 
 void alltoall(schedule& s, team const& t, void const* send, std::uint64_t bytes, void* receive, std::uint64_t receive_bytes)
@@ -171,11 +175,8 @@ void alltoall(schedule& s, team const& t, void const* send, std::uint64_t bytes,
     if (t.is_inter())
         return between::alltoall(s, t, send, sending, receive, receiving);
     if (s.lanes() != nullptr && over_lanes::alltoall(s, send, receive, receive_bytes))
-        return;
-    auto const use = for_data(routine::alltoall, receive_bytes, t);
-    if (use == algorithm::bruck)
-        return algorithms::alltoall_bruck(s, t.here(), send, receive, receive_bytes);
-    algorithms::alltoall_pairwise(s, t.here(), send, sending, receive, receiving, use == algorithm::pairwise ? 1 : window);
+        return s.otherwise([=, &t](schedule& again) { by_messages::alltoall(again, t, send, bytes, receive, receive_bytes); });
+    by_messages::alltoall(s, t, send, bytes, receive, receive_bytes);
 }
 
 void alltoallv(schedule& s, team const& t, void const* send, sizes send_counts, sizes send_offsets, void* receive, sizes counts,
@@ -187,11 +188,15 @@ void alltoallv(schedule& s, team const& t, void const* send, sizes send_counts, 
     check_lists(counts, offsets, ranks, "alltoallv");
     if (t.is_inter())
         return between::alltoall(s, t, send, {send_counts, send_offsets}, receive, {counts, offsets});
-    if (s.lanes() != nullptr && over_lanes::alltoallv(s, send, {send_counts, send_offsets}, receive, {counts, offsets}))
-        return;
-    auto const use = for_data(routine::alltoallv, 0, t);
-    algorithms::alltoall_pairwise(s, t.here(), send, {send_counts, send_offsets}, receive, {counts, offsets},
-                                  use == algorithm::pairwise ? 1 : window);
+    layout_of_blocks const sending(send_counts, send_offsets), receiving(counts, offsets);
+    if (s.lanes() != nullptr && over_lanes::alltoallv(s, send, sending, receive, receiving)) {
+        if (!may_leave(s, t))
+            return;
+        return s.otherwise([=, &t, out = kept(s, sending), in = kept(s, receiving)](schedule& again) {
+            by_messages::alltoallv(again, t, send, out, receive, in);
+        });
+    }
+    by_messages::alltoallv(s, t, send, sending, receive, receiving);
 }
 
 void reduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
@@ -200,12 +205,8 @@ void reduce(schedule& s, team const& t, void const* send, void* receive, std::ui
     if (t.is_inter())
         return between::reduce(s, t, send, receive, count, r, root);
     if (s.lanes() != nullptr && over_lanes::reduce(s, send, receive, count, r, root))
-        return;
-    switch (for_reduction(routine::reduce, count, r, t)) {
-    case algorithm::direct: return algorithms::reduce_direct(s, t.here(), send, receive, count, r, root);
-    case algorithm::scatter_gather: return algorithms::reduce_scatter_gather(s, t.here(), send, receive, count, r, root);
-    default: return algorithms::reduce_binomial(s, t.here(), send, receive, count, r, root);
-    }
+        return s.otherwise([=, &t](schedule& again) { by_messages::reduce(again, t, send, receive, count, r, root); });
+    by_messages::reduce(s, t, send, receive, count, r, root);
 }
 
 void allreduce(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
@@ -213,15 +214,8 @@ void allreduce(schedule& s, team const& t, void const* send, void* receive, std:
     if (t.is_inter())
         return between::allreduce(s, t, send, receive, count, r);
     if (s.lanes() != nullptr && over_lanes::allreduce(s, send, receive, count, r, t.is_crowded()))
-        return;
-    switch (for_reduction(routine::allreduce, count, r, t)) {
-    case algorithm::direct: return algorithms::allreduce_direct(s, t.here(), send, receive, count, r);
-    case algorithm::binomial:  // the fewest messages
-        algorithms::reduce_binomial(s, t.here(), send, receive, count, r, 0);
-        return algorithms::bcast_binomial(s, t.here(), receive, count * r.element, 0);
-    case algorithm::rabenseifner: return algorithms::allreduce_rabenseifner(s, t.here(), send, receive, count, r);
-    default: return algorithms::allreduce_doubling(s, t.here(), send, receive, count, r);
-    }
+        return s.otherwise([=, &t](schedule& again) { by_messages::allreduce(again, t, send, receive, count, r); });
+    by_messages::allreduce(s, t, send, receive, count, r);
 }
 
 namespace {
@@ -231,16 +225,14 @@ void reduce_scatter_blocks(schedule& s, team const& t, void const* send, void* r
 {
     if (t.is_inter())
         return between::reduce_scatter(s, t, send, receive, blocks, r);
-    if (s.lanes() != nullptr && over_lanes::reduce_scatter(s, send, receive, blocks, total, r))
-        return;
-    switch (for_reduction(routine::reduce_scatter, total, r, t)) {
-    case algorithm::halving:
-        return algorithms::reduce_scatter_halving(s, t.here(), send, receive, blocks, r);
-    case algorithm::pairwise:
-        return algorithms::reduce_scatter_pairwise(s, t.here(), send, receive, blocks, r);
-    default:
-        return algorithms::reduce_scatter_direct(s, t.here(), send, receive, blocks, r);
+    if (s.lanes() != nullptr && over_lanes::reduce_scatter(s, send, receive, blocks, total, r)) {
+        if (s.lanes()->are_shown(total * r.element))
+            return;
+        return s.otherwise([=, &t, again_blocks = kept(s, blocks)](schedule& again) {
+            by_messages::reduce_scatter(again, t, send, receive, again_blocks, total, r);
+        });
     }
+    by_messages::reduce_scatter(s, t, send, receive, blocks, total, r);
 }
 
 } // namespace
@@ -266,20 +258,16 @@ void scan(schedule& s, team const& t, void const* send, void* receive, std::uint
 {
     only_intra(t, "scan");
     if (s.lanes() != nullptr && over_lanes::scan(s, send, receive, count, r))
-        return;
-    if (for_reduction(routine::scan, count, r, t) == algorithm::direct)
-        return algorithms::scan_direct(s, t.here(), send, receive, count, r);
-    algorithms::scan_doubling(s, t.here(), send, receive, count, r);
+        return s.otherwise([=, &t](schedule& again) { by_messages::scan(again, t, send, receive, count, r); });
+    by_messages::scan(s, t, send, receive, count, r);
 }
 
 void exscan(schedule& s, team const& t, void const* send, void* receive, std::uint64_t count, combination const& r)
 {
     only_intra(t, "exscan");
     if (s.lanes() != nullptr && over_lanes::exscan(s, send, receive, count, r))
-        return;
-    if (for_reduction(routine::scan, count, r, t) == algorithm::direct)
-        return algorithms::exscan_direct(s, t.here(), send, receive, count, r);
-    algorithms::exscan_doubling(s, t.here(), send, receive, count, r);
+        return s.otherwise([=, &t](schedule& again) { by_messages::exscan(again, t, send, receive, count, r); });
+    by_messages::exscan(s, t, send, receive, count, r);
 }
 
 namespace {
@@ -300,19 +288,15 @@ void exchange(schedule& s, team const& t, neighbourhood const& n, void const* se
         if (at < 0 || static_cast<std::size_t>(at) >= n.sources.size())
             throw usage_error(fmt::format("{}: {} in the order of {} sources", what, at, n.sources.size()));
     }
-    if (s.lanes() != nullptr && over_lanes::exchange(s, n, send, sending, receive, receiving))
-        return;
-    for (std::size_t i = 0; i < n.sources.size(); ++i) {
-        int const at = n.receive_order.empty() ? static_cast<int>(i) : n.receive_order[i];
-        if (int const from = n.sources[static_cast<std::size_t>(at)]; from >= 0)
-            s.receive(from, receiving.at(receive, at), receiving.size(at));
+    if (s.lanes() != nullptr && over_lanes::exchange(s, n, send, sending, receive, receiving)) {
+        if (!may_leave(s, t))
+            return;
+        neighbourhood const with{kept(s, n.sources), kept(s, n.destinations), kept(s, n.receive_order)};
+        return s.otherwise([=, out = kept(s, sending), in = kept(s, receiving)](schedule& again) {
+            by_messages::exchange(again, with, send, out, receive, in);
+        });
     }
-    for (std::size_t i = 0; i < n.destinations.size(); ++i) {
-        int const at = static_cast<int>(i);
-        if (int const to = n.destinations[i]; to >= 0)
-            s.send(to, sending.at(send, at), sending.size(at));
-    }
-    s.wait();
+    by_messages::exchange(s, n, send, sending, receive, receiving);
 }
 
 } // namespace

@@ -40,9 +40,9 @@ bool barrier(schedule& s, bool crowded)
 
 bool bcast(schedule& s, void* data, std::uint64_t bytes, int root)
 {
-    if (bytes == 0)
-        return true;
     lane_builder b(s, true);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     bool const is_root = b.rank() == root;
     if (b.shows(bytes)) {
         if (is_root) {
@@ -73,9 +73,9 @@ bool bcast(schedule& s, void* data, std::uint64_t bytes, int root)
 
 bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, int root)
 {
-    if (bytes == 0)
-        return true;
     lane_builder b(s, true);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     auto const p = static_cast<std::uint64_t>(b.size());
     bool const is_root = b.rank() == root;
     std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
@@ -101,14 +101,17 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
         if (int const other = 1 - root; both_move) {
             b.meet(other);
             b.take_shared(other, b.landing() + bytes * static_cast<std::uint64_t>(other), 0, bytes, bytes);
+            b.finish();
+        } else {
+            b.finish_written(bytes);
         }
-        b.finish();
         return true;
     }
     if (!both_move) {
         b.meet(root);
         b.push(root, send, mine, bytes);
-        return b.finish_with(root), true;
+        b.tell(root, bytes);
+        return true;
     }
     b.lend(send, bytes, nullptr, 0);
     b.meet(root);
@@ -119,9 +122,9 @@ bool gather(schedule& s, void const* send, void* receive, std::uint64_t bytes, i
 
 bool scatter(schedule& s, void const* send, void* receive, std::uint64_t bytes, int root)
 {
-    if (bytes == 0)
-        return true;
     lane_builder b(s, true);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     auto const p = static_cast<std::uint64_t>(b.size());
     bool const is_root = b.rank() == root;
     std::uint64_t const all = bytes * p;
@@ -169,7 +172,7 @@ bool allgather(schedule& s, void const* send, void* receive, layout_of_blocks co
     for (int r = 0; r < b.size(); ++r)
         largest = std::max(largest, blocks.size(r));
     if (largest == 0)
-        return true;
+        return b.tell_nothing(), true;
     std::uint64_t const mine = blocks.size(b.rank());
     std::byte* const own = blocks.at(receive, b.rank());
     void const* const data = send == in_place ? own : send;
@@ -192,9 +195,9 @@ bool allgather(schedule& s, void const* send, void* receive, layout_of_blocks co
 
 bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
 {
-    if (bytes == 0)
-        return true;
     lane_builder b(s);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     std::uint64_t const all = bytes * static_cast<std::uint64_t>(b.size());
     std::uint64_t const mine = bytes * static_cast<std::uint64_t>(b.rank());
     auto* const to = static_cast<std::byte*>(receive);
@@ -206,6 +209,7 @@ bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
         std::byte* const kept = s.scratch(all);
         b.copy(kept, receive, all);
         b.lend(kept, all, nullptr, 0);
+        b.meet_all();  // a rank that retreats is found before anything is overwritten
     } else {
         b.lend(send, all, nullptr, 0);
     }
@@ -225,9 +229,9 @@ bool alltoall(schedule& s, void const* send, void* receive, std::uint64_t bytes)
 bool reduce(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, int root)
 {
     std::uint64_t const bytes = count * r.element;
-    if (bytes == 0)
-        return true;
     lane_builder b(s, true);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     bool const is_root = b.rank() == root;
     void const* const own = send == in_place ? receive : send;
     if (b.shows(bytes)) {
@@ -249,9 +253,9 @@ bool reduce(schedule& s, void const* send, void* receive, std::uint64_t count, c
 bool allreduce(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, bool crowded)
 {
     std::uint64_t const bytes = count * r.element;
-    if (bytes == 0)
-        return true;
     lane_builder b(s);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     void const* const own = send == in_place ? receive : send;
     if (b.shows(bytes)) {
         if (looks_around(b.size(), crowded)) {
@@ -284,9 +288,9 @@ bool reduce_scatter(schedule& s, void const* send, void* receive, layout_of_bloc
                     combination const& r)
 {
     std::uint64_t const bytes = total * r.element;
-    if (bytes == 0)
-        return true;
     lane_builder b(s);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     void const* const own = send == in_place ? receive : send;
     std::uint64_t const first = blocks.offset(b.rank()) * r.element;
     std::uint64_t const mine = blocks.size(b.rank()) * r.element;
@@ -316,9 +320,9 @@ namespace {
 bool prefix(schedule& s, void const* send, void* receive, std::uint64_t count, combination const& r, bool inclusive)
 {
     std::uint64_t const bytes = count * r.element;
-    if (bytes == 0)
-        return true;
     lane_builder b(s, true);
+    if (bytes == 0)
+        return b.tell_nothing(), true;
     bool const shows = b.shows(bytes);
     if (!shows && b.size() > most_that_scan)
         return false;

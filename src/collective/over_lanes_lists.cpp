@@ -44,13 +44,15 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
     lane_builder b(s, true);
     if (b.rank() != root) {
         if (b.shows(bytes)) {
-            b.show(send, bytes, bytes, root);
+            b.show(send, bytes, bytes, b.told(root));
+            b.agree();
             if (b.is_lent())
                 b.stay(root);
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(send, bytes, nullptr, 0, root);
             give_parts(b, send, bytes);
         } else {
+            b.agree_without_offer();
             b.meet(root);
             b.push_block(root, send, bytes);
             b.tell(root, bytes);
@@ -72,6 +74,7 @@ bool gatherv(schedule& s, void const* send, std::uint64_t bytes, void* receive, 
         if (r != root && !b.shows(blocks.size(r)))
             big.want(r, blocks.at(receive, r), blocks.size(r));
     big.offer();
+    b.agree();
     copy_own();
     for (int i = 1; i < b.size(); ++i) {
         int const r = (root + i) % b.size();
@@ -89,11 +92,13 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
     lane_builder b(s, true);
     if (b.rank() != root) {
         if (bytes == 0) {
-            b.tell(root, 0);
+            b.tell(b.told(root), 0);
+            b.agree();
         } else if (is_moved_by_both(b, bytes)) {
             b.lend(nullptr, 0, receive, bytes, root);
             take_parts(b, receive, bytes);
         } else {
+            b.agree_without_offer();
             b.meet(root);
             b.take_block(root, 0, receive, bytes);
         }
@@ -113,6 +118,7 @@ bool scatterv(schedule& s, void const* send, layout_of_blocks const& blocks, voi
         if (r != root && blocks.size(r) != 0)
             given.give(r, blocks.at(send, r), blocks.size(r));
     given.offer();
+    b.agree();
     copy_own();
     given.finish();
     return true;
@@ -130,6 +136,7 @@ bool alltoallv(schedule& s, void const* send, layout_of_blocks const& sending, v
         if (r != me && out.size(r) != 0)
             given.give(r, out.at(from, r), out.size(r));
     given.offer(!in_its_place);
+    b.agree();
     if (!in_its_place)
         b.copy(receiving.at(receive, me), sending.at(send, me), std::min(sending.size(me), receiving.size(me)));
     for (int i = 1; i < b.size(); ++i) {
@@ -160,7 +167,7 @@ struct incoming {
 /// Those from everybody, in the order of ranks.
 [[nodiscard]] std::span<incoming> incoming_of(schedule& s, neighbourhood const& n)
 {
-    auto* const all = reinterpret_cast<incoming*>(s.scratch(std::max<std::size_t>(n.sources.size(), 1) * sizeof(incoming), false));
+    auto* const all = reinterpret_cast<incoming*>(s.own_scratch(std::max<std::size_t>(n.sources.size(), 1) * sizeof(incoming)));
     std::size_t count = 0;
     for (std::size_t i = 0; i < n.sources.size(); ++i) {
         int const at = n.receive_order.empty() ? static_cast<int>(i) : n.receive_order[i];
@@ -184,6 +191,7 @@ bool exchange(schedule& s, neighbourhood const& n, void const* send, layout_of_b
         if (int const at = static_cast<int>(i), to = n.destinations[i]; to >= 0 && to != me)
             given.give(to, sending.at(send, at), sending.size(at));
     given.offer();
+    b.agree();
     auto const in = incoming_of(s, n);
     // What this rank sends itself. No table has a block for its owner, so that taking one fails.
     auto const [own, own_end] = std::ranges::equal_range(in, me, {}, &incoming::from);

@@ -47,10 +47,11 @@ public:
         team_ = &t;
         sequence_ = sequence;
         at_ = 0;
-        ending_.store(ending::ok, std::memory_order_relaxed);
+        ending_.store(schedule_.is_spoiled() ? ending::mismatch : ending::ok, std::memory_order_relaxed);
         state_.store(state::pending, std::memory_order_relaxed);
+        goes_by_messages_ = false;
         if (is_over_lanes()) {
-            run_.start(*schedule_.lanes());
+            run_.start(*schedule_.lanes(), schedule_.is_spoiled());
             (void)poll();
             return;
         }
@@ -61,15 +62,20 @@ public:
 
     /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left. Not for
     /// schedules that run again.
+    /// The same where it turns out that it goes by messages.
     [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
     /// Does what can be done now; true if it has ended.
     bool poll() override
     {
         if (done())
             return true;
+        if (goes_by_messages_)
+            return end_messages();
         lane_run::state const s = run_.advance(schedule_.lane_steps(), schedule_.operation());
         if (s == lane_run::state::waits)
             return false;
+        if (s == lane_run::state::retreats && begin_messages()) [[unlikely]]
+            return end_messages();
         if (s != lane_run::state::ended) [[unlikely]]
             fail(lane_run::ending_of(s));
         end();
@@ -192,7 +198,36 @@ private:
         }
         if (begun_ != 0 && !all_ended())
             return;
+        if (goes_by_messages_)
+            messages_ended_.store(true, std::memory_order_release);
+        else
+            end();
+    }
+
+    /// After the lanes were left. False: there is no such way.
+    [[nodiscard]] bool begin_messages() noexcept
+    {
+        try {
+            if (!schedule_.add_messages())
+                return false;
+            prepare();
+        } catch (...) {
+            return false;
+        }
+        goes_by_messages_ = true;
+        messages_ended_.store(false, std::memory_order_relaxed);
+        under_way_.store(1, std::memory_order_relaxed);
+        begun_ = 0;
+        advance();
+        return true;
+    }
+    /// Whoever polls is told of the end by its poll, also where the last message ended elsewhere.
+    [[nodiscard]] bool end_messages() noexcept
+    {
+        if (!messages_ended_.load(std::memory_order_acquire))
+            return false;
         end();
+        return true;
     }
 
     void end() noexcept
@@ -241,6 +276,8 @@ private:
     std::size_t at_ = 0;     ///< the next step; touched by who is inside the steps
     std::size_t begun_ = 0;  ///< messages since the last wait; the same
     std::uint32_t sequence_ = 0;
+    bool goes_by_messages_ = false;  ///< though it began over lanes
+    std::atomic<bool> messages_ended_{false};
     std::atomic<ending> ending_{ending::ok};
     std::atomic<state> state_{state::idle};
     std::atomic<std::size_t> under_way_{0};

@@ -27,6 +27,8 @@ void schedule::clear() noexcept
     operation_ = {};
     begun_ = 0;
     width_ = 0;
+    is_spoiled_ = false;
+    add_otherwise_ = nullptr;
     std::uint64_t kept = 0;
     std::erase_if(blocks_, [&](block& b) {
         b.used = 0;
@@ -76,7 +78,20 @@ void schedule::combine(combination const& r, void const* from, void* to, std::ui
 
 std::byte* schedule::scratch(std::uint64_t bytes)
 {
-    return scratch(bytes, lanes_ != nullptr && !lanes_->are_shown(bytes));
+    if (lanes_ != nullptr && !lanes_->are_shown(bytes))
+        if (std::byte* const shared = scratch(bytes, true))
+            return shared;
+    return scratch(bytes, false);
+}
+
+std::byte* schedule::shared_scratch(std::uint64_t bytes)
+{
+    return scratch(bytes, true);
+}
+
+std::byte* schedule::own_scratch(std::uint64_t bytes)
+{
+    return scratch(bytes, false);
 }
 
 std::byte* schedule::scratch(std::uint64_t bytes, bool shared)
@@ -97,7 +112,7 @@ std::byte* schedule::scratch(std::uint64_t bytes, bool shared)
         node_memory& from = lanes_->memory();
         b.memory = {static_cast<std::byte*>(from.allocate(b.size)), release(&from)};
         if (b.memory == nullptr)
-            throw std::bad_alloc();
+            return nullptr;
     } else {
         b.memory = {static_cast<std::byte*>(::operator new(b.size, line)), release()};
     }

@@ -14,7 +14,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 namespace towline::collective {
@@ -93,9 +95,18 @@ public:
             receive(from, data, bytes, where);
     }
 
-    /// Memory that lives as long as the schedule, aligned to 64. With lanes, big memory is such that others can read and write, too.
+    /// What this rank gives does not fit together, which it alone knows: it takes part, so that the others end, and all who need something of
+    /// it fail as it does (ending::mismatch).
+    void spoil() noexcept { is_spoiled_ = true; }
+    [[nodiscard]] bool is_spoiled() const noexcept { return is_spoiled_; }
+
+    /// Memory that lives as long as the schedule, aligned to 64. With lanes, big memory is such that others can read and write, too, unless
+    /// there is none left.
     [[nodiscard]] std::byte* scratch(std::uint64_t bytes);
-    [[nodiscard]] std::byte* scratch(std::uint64_t bytes, bool shared);
+    /// Such memory in any case; null: there is none left.
+    [[nodiscard]] std::byte* shared_scratch(std::uint64_t bytes);
+    /// Memory that nobody else reaches.
+    [[nodiscard]] std::byte* own_scratch(std::uint64_t bytes);
 
     /// Allows the operation to go over these lanes. After clear, before it is built; they must stay until it has ended.
     void allow(collective::lanes* l) noexcept { lanes_ = l; }
@@ -109,6 +120,23 @@ public:
         s.stage = static_cast<std::uint8_t>(stage);
         s.rank = rank;
         return s;
+    }
+    /// Adds the same operation as messages, when it turns out that a rank has no memory that others reach (lane_step::retreat). What is
+    /// called must be small and trivial; it is kept as it is.
+    template <class Build>
+    void otherwise(Build const& build)
+    {
+        static_assert(sizeof(Build) <= sizeof otherwise_ && std::is_trivially_copyable_v<Build>);
+        std::memcpy(otherwise_, &build, sizeof build);
+        add_otherwise_ = [](schedule& s, void const* at) { (*static_cast<Build const*>(at))(s); };
+    }
+    /// False: there are none.
+    [[nodiscard]] bool add_messages()
+    {
+        if (add_otherwise_ == nullptr)
+            return false;
+        add_otherwise_(*this, otherwise_);
+        return true;
     }
     /// What the steps over lanes combine with.
     void combine_with(combination const& r) noexcept { operation_ = r; }
@@ -132,6 +160,7 @@ private:
         std::uint64_t used = 0;
     };
     void count_message() noexcept;
+    [[nodiscard]] std::byte* scratch(std::uint64_t bytes, bool shared);
 
     std::vector<step> steps_;
     collective::lanes* lanes_ = nullptr;
@@ -140,6 +169,9 @@ private:
     std::vector<block> blocks_;
     std::size_t begun_ = 0;
     std::size_t width_ = 0;
+    bool is_spoiled_ = false;
+    void (*add_otherwise_)(schedule&, void const*) = nullptr;
+    alignas(16) std::byte otherwise_[160];
 };
 
 } // namespace towline::collective

@@ -1,6 +1,7 @@
 #pragma once
 // What a communicator is to collective operations: a context of their own, and who the ranks are.
 
+#include "collective/ending.hpp"
 #include "collective/lanes.hpp"
 #include "collective/schedule.hpp"
 #include "matching/envelope.hpp"
@@ -59,16 +60,32 @@ public:
         return m.peer_of(m.context, rank);
     }
 
+    /// The introduction failed here, while others may have lanes now, and count on this rank: no operation can work any more.
+    [[nodiscard]] ending broken() const noexcept { return broken_; }
+    void set_broken(ending why) noexcept { broken_ = why; }
     /// Null: none, or the ranks have not introduced themselves to each other yet.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_.get(); }
-    void set_lanes(std::unique_ptr<collective::lanes> l) noexcept { lanes_ = std::move(l); }
-    /// Counts an operation that every rank counts, and says whether it is the n-th, before which the ranks introduce themselves: they do
-    /// where operations are many. `n` is the same on all ranks; 0: never.
+    /// Those over which operations may go at once (at_once.hpp). Null also where calls are checked, which is done before steps are built.
+    [[nodiscard]] collective::lanes* quick_lanes() const noexcept { return quick_lanes_; }
+    void set_lanes(std::unique_ptr<collective::lanes> l, bool also_at_once = true) noexcept
+    {
+        lanes_ = std::move(l);
+        quick_lanes_ = also_at_once ? lanes_.get() : nullptr;
+    }
+    /// Counts an operation that every rank counts (not what it refuses), and says whether it is the n-th, before which the ranks introduce
+    /// themselves: they do where operations are many. `n` is the same on all ranks; 0: never.
     [[nodiscard]] bool is_time_for_lanes(unsigned n) noexcept { return counted_ < n && ++counted_ == n && !is_inter_ && size() > 1; }
 
     /// The number that keeps the messages of the next operation apart from all others; the same on all ranks. Once per operation; a
     /// persistent one keeps its own.
     [[nodiscard]] std::uint32_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed) & last_sequence; }
+    /// That of the introduction, which no operation has: its messages never meet those of an operation, on whichever of these a rank is.
+    static constexpr std::uint32_t introduction_sequence = std::uint32_t{1} << 29;
+    /// That of a check of calls (call_check.hpp) before the operation of that sequence.
+    [[nodiscard]] static constexpr std::uint32_t check_sequence(std::uint32_t sequence) noexcept
+    {
+        return sequence | std::uint32_t{1} << 28;
+    }
     /// What is written on a message. Ranks of the two groups may be equal: the last bit tells them apart.
     [[nodiscard]] static std::int32_t tag(std::uint32_t sequence, side where) noexcept
     {
@@ -76,14 +93,16 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t last_sequence = (std::uint32_t{1} << 30) - 1;
+    static constexpr std::uint32_t last_sequence = (std::uint32_t{1} << 28) - 1;
     context_id context_;
     position here_;
     members local_;
     members remote_;
     bool is_inter_ = false;
     unsigned counted_ = 0;
+    ending broken_ = ending::ok;
     std::unique_ptr<collective::lanes> lanes_;
+    collective::lanes* quick_lanes_ = nullptr;
     std::atomic<std::uint32_t> sequence_{0};
 };
 

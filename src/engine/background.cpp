@@ -9,10 +9,12 @@
 #include "engine/impl.hpp"
 
 #include "base/idle.hpp"
+#include "base/threads.hpp"
 
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <system_error>
 
 namespace towline::engine {
 
@@ -23,8 +25,15 @@ void engine::impl::start_background()
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    background = std::thread([this] { watch(); });
+    int refused = 0;
+    try {
+        background = std::thread([this] { watch(); });
+    } catch (std::system_error const& e) {
+        refused = e.code().value();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (refused != 0)
+        throw base::no_thread("the thread that answers while the program computes", refused);
     pthread_setname_np(background.native_handle(), "towline");
 }
 
@@ -106,6 +115,7 @@ void engine::impl::take_over()
                                           m.attended.load(std::memory_order_relaxed) != m.helper_sees.attended));
         }
     } w{*this, foreground_polls.load(std::memory_order_relaxed), helper_started.load(std::memory_order_relaxed)};
+    bool timed_out = false;
     while (!w.others() && !closed.load(std::memory_order_acquire)) {
         if (!acquire_token())
             return;
@@ -124,7 +134,11 @@ void engine::impl::take_over()
         release_token();
         if (step_aside.load(std::memory_order_relaxed) || w.others())
             return;
-        (void)sleep([](void* c) { return static_cast<watched*>(c)->others(); }, &w, nullptr, std::chrono::nanoseconds::max());
+        // While calls run that nobody waits with, somebody may want to know of them.
+        auto const look = outside_look.load(std::memory_order_acquire);
+        bool const again = look != nullptr && look(long_wait_context, timed_out);
+        std::chrono::nanoseconds const limit = again ? thresholds::heartbeat : std::chrono::nanoseconds::max();
+        timed_out = !sleep([](void* c) { return static_cast<watched*>(c)->others(); }, &w, nullptr, limit);
     }
 }
 

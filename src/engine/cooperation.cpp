@@ -14,7 +14,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <new>
+#include <thread>
 
 #include <sched.h>
 
@@ -28,8 +30,10 @@ namespace {
 constexpr std::size_t batch = 16;
 /// Looks at what the sender has under way before the receiver goes to other work: longer than a share takes.
 constexpr std::uint32_t patience = 4096;
-/// How long the end of an engine waits for a peer that lives and is in the middle of a share.
-constexpr std::chrono::seconds last_patience{2};
+/// Who waits for a peer that is in the middle of a share, and must not go on without it, says so this often.
+constexpr std::chrono::seconds patience_untold{5};
+/// And yields so often before it sleeps between its looks.
+constexpr int turns_awake = 2000;
 
 } // namespace
 
@@ -104,6 +108,8 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         base::cpu_relax();
     if (task->copied.load(std::memory_order_acquire) >= senders) {
         counts.add(counter::bytes_cooperated, b.size - own_bytes);
+        if (told) [[unlikely]]
+            told.arrives(s.source, arrival::together, b.size);
         std::lock_guard lock(tasks_mutex);
         free_tasks.push_back(index);
         return nullptr;
@@ -124,7 +130,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     end_task(index, number);
     // Died meanwhile: whoever buried it may have looked before the state was in the table.
     if ((peers[stays->source].flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
-        fail_tasks(stays->source);
+        end_tasks(stays->source);
     return stays;
 }
 
@@ -146,37 +152,56 @@ void engine::impl::end_task(std::uint32_t index, std::uint32_t number)
     fetch_ended(*ended, true);
 }
 
-void engine::impl::fail_tasks(peer from)
+bool engine::impl::outlast(task_wait const& w)
 {
-    std::vector<message_state*> ended;
-    {
-        // Not to be used again: who is lost for another reason than its death may still write.
-        std::lock_guard lock(tasks_mutex);
-        for (auto& slot : tasks) {
-            if (slot.state == nullptr || slot.from != from)
-                continue;
-            slot.state->blocks[slot.block].counted = true;
-            ended.push_back(std::exchange(slot.state, nullptr));
+    auto const copied = [&] { return w.task->copied.load(std::memory_order_seq_cst) >= w.senders; };
+    std::int64_t const begin = base::monotonic_ns();
+    std::int64_t tell = begin + std::chrono::nanoseconds(patience_untold).count();
+    for (int turn = 0; !copied(); ++turn) {
+        // In this order: what a rank has copied before it died counts, and after it nothing is written any more.
+        if (config.is_dead != nullptr && config.is_dead(config.context, w.from))
+            return copied();
+        if (turn < turns_awake) {
+            ::sched_yield();
+            continue;
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        if (std::int64_t const now = base::monotonic_ns(); now >= tell) {
+            base::log(base::log_level::warning,
+                      "rank {} has waited for {} s for rank {}, which is copying into its memory: rank {} is stopped, or gets no processor",
+                      config.rank, (now - begin) / 1'000'000'000, w.from, w.from);
+            tell = now + std::chrono::nanoseconds(patience_untold).count();
         }
     }
-    for (message_state* const s : ended)
-        fetch_ended(*s, false);
+    return true;
 }
 
-void engine::impl::end_tasks()
+void engine::impl::end_tasks(std::optional<peer> from)
 {
-    std::int64_t const end = base::monotonic_ns() + std::chrono::nanoseconds(last_patience).count();
-    for (std::uint32_t i = 0; i < tasks.size(); ++i) {
-        task_slot& slot = tasks[i];
-        auto const under_way = [&] {
-            return slot.state != nullptr && slot.task->copied.load(std::memory_order_acquire) < slot.senders &&
-                   (config.is_dead == nullptr || !config.is_dead(config.context, slot.from));
-        };
-        while (under_way() && base::monotonic_ns() < end)
-            ::sched_yield();
-        if (under_way())
-            base::log(base::log_level::warning, "rank {} ends while rank {} is still copying into its memory", config.rank, slot.from);
-        end_task(i, slot.generation);
+    std::vector<task_wait> waits;
+    {
+        std::lock_guard lock(tasks_mutex);
+        for (std::uint32_t i = 0; i < tasks.size(); ++i) {
+            task_slot const& slot = tasks[i];
+            if (slot.state != nullptr && (!from || slot.from == *from))
+                waits.push_back({slot.task, i, slot.generation, slot.from, slot.senders});
+        }
+    }
+    for (task_wait const& w : waits) {
+        if (outlast(w)) {
+            end_task(w.index, w.number);
+            continue;
+        }
+        message_state* failed = nullptr;
+        {
+            std::lock_guard lock(tasks_mutex);
+            task_slot& slot = tasks[w.index];
+            if (slot.generation != w.number || slot.state == nullptr)
+                continue;  // its fetch has ended meanwhile
+            slot.state->blocks[slot.block].counted = true;
+            failed = std::exchange(slot.state, nullptr);  // the task is not used again
+        }
+        fetch_ended(*failed, false);
     }
 }
 

@@ -52,7 +52,7 @@ void engine::impl::bury(peer who)
     forget_attachments(who);
     std::erase_if(streams, [who](auto const& s) { return s.first.first == who; });
     fail_fetches(who);
-    fail_tasks(who);
+    end_tasks(who);
     for (std::uint64_t const id : pending.of_peer(who))
         finish(pending.close(id, who, wire::wants_delivered | wire::wants_released), false);
     if (death_function != nullptr)

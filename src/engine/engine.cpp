@@ -1,5 +1,6 @@
 // Setup, tables, end.
 
+#include "base/log.hpp"
 #include "engine/impl.hpp"
 #include "engine/living.hpp"
 
@@ -14,7 +15,7 @@ namespace towline::engine {
 
 constinit thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
 
-engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid())
+engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid()), told(config.size)
 {
     if (config.size == 0 || config.rank >= config.size)
         throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));
@@ -64,7 +65,7 @@ void engine::impl::end()
     end_tasks();
     config.transports.clear();  // from here on nothing writes into the destinations of fetches
     for (peer p = 0; p < config.size; ++p)
-        fail_fetches(p), fail_tasks(p);
+        fail_fetches(p);
     for (get_job const& g : std::exchange(gets, {}))
         fetch_ended(*g.state, false);
     for (get_context* const g : std::exchange(gets_under_way, {})) {
@@ -98,9 +99,16 @@ void engine::impl::close() noexcept
 engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 {
     living::add(*impl_);
-    impl_->start_onload();
-    if (impl_->helper == nullptr && impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
-        impl_->start_background();
+    try {
+        impl_->start_onload();
+        if (impl_->helper == nullptr && impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
+            impl_->start_background();
+    } catch (...) {
+        living::remove(*impl_);
+        close();
+        impl_->end();
+        throw;
+    }
 }
 
 engine::~engine()
@@ -242,10 +250,12 @@ void engine::on_death(void (*function)(void* context, peer), void* context)
     impl_->death_context = context;
 }
 
-void engine::on_long_wait(void (*function)(void* context, long_wait const&), void* context)
+void engine::on_long_wait(void (*in_wait)(void* context, long_wait const&), bool (*outside)(void* context, bool in_time), void* context)
 {
-    impl_->long_wait_function = function;
+    polling_pause const pause(*impl_);  // the background thread may be about to look
+    impl_->long_wait_function = in_wait;
     impl_->long_wait_context = context;
+    impl_->outside_look.store(outside, std::memory_order_release);
 }
 
 void engine::publish_counts() noexcept
@@ -265,9 +275,21 @@ void engine::set_sizes(thresholds::sizes const& sizes) noexcept
 
 bool engine::drain(std::chrono::nanoseconds timeout)
 {
-    bool const all =
-        wait([this] { return impl_->queued_messages.load(std::memory_order_acquire) == 0 && impl_->pending.outstanding() == 0; },
-             "everything sent to be taken", timeout);
+    auto const ended = [&m = *impl_] {
+        return m.queued_messages.load(std::memory_order_acquire) == 0 && m.pending.outstanding() == 0;
+    };
+    bool all = wait(ended, "everything sent to be taken", timeout);
+    // Whoever drains is about to use the memory again, or to end: not under a peer's copy, unless it dies or leaves.
+    while (!all && timeout > std::chrono::nanoseconds::zero()) {
+        auto const who = impl_->pending.copier();
+        if (!who)
+            break;
+        all = wait(ended, "a rank that is copying what was lent to it", std::chrono::seconds(5));
+        if (!all && impl_->pending.copier() == who)
+            base::log(base::log_level::warning,
+                      "rank {} waits for rank {}, which is in the middle of copying from its memory, and is stopped or gets no processor",
+                      rank(), *who);
+    }
     if (all)
         outlast_handlers();  // one of them may have made it true, and goes on
     impl_->counts.publish();

@@ -17,6 +17,7 @@
 // holding no lock (a token that others only try). A handler may send; it must not wait (usage_error).
 
 #include "base/event_count.hpp"
+#include "engine/peer_process.hpp"
 #include "engine/thresholds.hpp"
 #include "onload/placement.hpp"
 #include "transport/transport.hpp"
@@ -26,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -188,13 +190,16 @@ struct setup {
     bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
     bool cross_memory_attach = false;                 ///< the probe passed
+    std::uint64_t pid_namespace = 0;                  ///< of this process; 0: not known
+    /// What a peer tells of its process; nothing: not yet. Null: the peers are threads of this process. Called with `context`, any thread.
+    std::optional<process_card> (*process_of)(void* context, peer) = nullptr;
     onload::placement onload{};                       ///< on: a helper thread copies and makes progress; not with one_thread
     std::size_t onload_least = thresholds::onload_least;  ///< blocks from this size on are left to it, where the fetch may lag
     thresholds::sizes sizes{};
     std::shared_ptr<heap::xpmem> xpmem{};             ///< peers' plain memory is attached where it can be; null: it is not
     std::atomic<std::uint32_t> const* deaths = nullptr; ///< job's death counter, looked at while waiting
     bool (*is_dead)(void* context, peer) = nullptr;     ///< asked after `deaths` moved
-    void* context = nullptr;
+    void* context = nullptr;                            ///< of is_dead and process_of
 };
 
 class engine {
@@ -205,8 +210,9 @@ public:
     /// ordered).
     explicit engine(setup);
     /// Stops the background thread; messages still queued are dropped and completions still due are not called (drain first). Fetches
-    /// under way fail: what `when_ready` was given is called. No other thread may be inside a call, and every other incoming of this
-    /// engine must have ended.
+    /// under way fail: what `when_ready` was given is called. Blocks while a peer that lives is copying into memory of this process, and
+    /// logs a line every few seconds that says so. No other thread may be inside a call, and every other incoming of this engine must
+    /// have ended.
     ~engine();
     engine(engine const&) = delete;
     engine& operator=(engine const&) = delete;
@@ -250,9 +256,10 @@ public:
     /// heap::attach throws.
     [[nodiscard]] void* claim(std::uint64_t where, std::size_t size);
 
-    /// The bytes that a peer's `share` told of, where this process sees them, to be read only; they stay the peer's. Throws what
-    /// heap::attach throws, usage_error for memory that is not the peer's.
-    [[nodiscard]] std::byte const* look(peer, std::uint64_t where, std::size_t size);
+    /// The bytes that a peer's `share` told of, where this process sees them, to be read only; they stay the peer's. They may lie in any
+    /// rank's arena: a block that was handed over stays where its first owner allocated it, and outlives that rank. Throws what
+    /// heap::attach throws.
+    [[nodiscard]] std::byte const* look(std::uint64_t where, std::size_t size);
     /// Copies what `look` showed, as the engine copies mapped blocks that are too small for two; counts it.
     void bring(void* to, std::byte const* from, std::size_t size) noexcept;
 
@@ -323,9 +330,11 @@ public:
     /// One more (1) or less (-1) asks. Any thread.
     void ask_polls(int change) noexcept;
 
-    /// Calls the function from waits that have lasted longer than thresholds::long_wait, on their threads: about five times a second while
-    /// they sleep, and once when they end. It may look at anything; it must not wait, send, poll or throw. Before the first wait.
-    void on_long_wait(void (*function)(void* context, long_wait const&), void* context);
+    /// Calls `in_wait` from waits that have lasted longer than thresholds::long_wait, on their threads: about five times a second while
+    /// they sleep, and once when they end. And `outside` from the background thread, before it sleeps because no thread polls: as long as
+    /// it returns true, it is called again about five times a second, with true. They may look at anything; they must not wait, send, poll
+    /// or throw. Null: nobody. Before the first wait.
+    void on_long_wait(void (*in_wait)(void* context, long_wait const&), bool (*outside)(void* context, bool in_time), void* context);
 
     /// Adds to a counter of setup. For floors above whose bytes do not go through here.
     void count(job::counter, std::uint64_t amount) noexcept;
@@ -337,7 +346,7 @@ public:
     [[nodiscard]] thresholds::sizes const& sizes() const noexcept;
     void set_sizes(thresholds::sizes const&) noexcept;
 
-    /// Blocks until the transports took all that was sent so far, nothing lent is out, and handlers that ran returned (or timeout: false).
+    /// Blocks until all that was sent is taken, nothing lent is out, handlers returned (or timeout: false; but not while a peer copies).
     bool drain(std::chrono::nanoseconds timeout);
 
     /// Blocks until handlers that run on other threads now have returned: for who ends what they use, after a condition that one of them

@@ -1,4 +1,4 @@
-// The receiver's side of blocks that are not in reach: read from the sender's address space, got by the transport, or asked for in pieces.
+// The receiver's side of blocks that are not in reach, and cannot be read: got by the transport, or asked for in pieces.
 
 #include "engine/impl.hpp"
 
@@ -9,97 +9,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-
-#include <sys/uio.h>
-#include <unistd.h>
 
 namespace towline::engine {
 
 using job::counter;
-
-bool engine::probe_cross_memory_attach(int pid, void const* remote, std::size_t size) noexcept
-{
-    std::array<std::byte, 64> here{};
-    std::size_t const n = std::min(size, here.size());
-    iovec const local{here.data(), n};
-    iovec const there{const_cast<void*>(remote), n};
-    int const saved = errno;
-    bool const passed = n != 0 && ::process_vm_readv(pid, &local, 1, &there, 1, 0) == static_cast<ssize_t>(n);
-    errno = saved;
-    return passed;
-}
-
-bool engine::may_read_memory_of(int pid) noexcept
-{
-    // Permission is checked before the address, and nothing is mapped at the first page.
-    std::byte here{};
-    iovec const local{&here, 1};
-    iovec const there{reinterpret_cast<void*>(8), 1};
-    int const saved = errno;
-    bool const allowed = ::process_vm_readv(pid, &local, 1, &there, 1, 0) == 1 || errno == EFAULT;
-    errno = saved;
-    return allowed;
-}
-
-bool engine::impl::refused_to_attach(peer source, int why)
-{
-    if (why != EPERM && why != ENOSYS && why != EACCES)
-        return false;
-    // A filter came after the probe, or the peer may not be read: the sender pushes, now and later.
-    if (!attach_refused.exchange(true, std::memory_order_relaxed))
-        base::log(base::log_level::info, "rank {}: reading rank {}'s memory is refused ({}); its data are copied twice from now on",
-                  config.rank, source, std::strerror(why));
-    return true;
-}
-
-void engine::impl::tell_unreadable(message_state const& s, block_state const& b, std::uint64_t left, int why) const
-{
-    // A peer that died is told of elsewhere.
-    base::log(why == ESRCH ? base::log_level::info : base::log_level::warning,
-              "rank {}: {} of {} bytes lent by rank {} at {} cannot be read: {}", config.rank, left, b.size, s.source, b.data,
-              std::strerror(why));
-}
-
-engine::impl::attach_result engine::impl::read_attached(message_state& s, block_state& b, void* destination)
-{
-    if (look_attached(s, b, destination))
-        return attach_result::done;
-    std::uint64_t const here = receive_pushed(s, static_cast<std::size_t>(&b - s.blocks), destination);
-    if (here != b.size && (!config.cross_memory_attach || attach_refused.load(std::memory_order_relaxed) || b.extra == 0 ||
-                           b.extra > 0x7fffffff))
-        return attach_result::refused;
-    auto* to = static_cast<std::byte*>(destination) + here;
-    auto* from = static_cast<std::byte*>(b.data) + here;
-    std::uint64_t left = b.size - here;
-    while (left != 0) {
-        std::size_t const n = std::min<std::uint64_t>(left, config.sizes.attach_chunk);
-        iovec const local{to, n};
-        iovec const there{from, n};
-        ssize_t const got = ::process_vm_readv(static_cast<pid_t>(b.extra), &local, 1, &there, 1, 0);
-        if (got <= 0) {
-            int const why = errno;
-            if (got < 0 && why == EINTR)
-                continue;
-            if (got < 0 && refused_to_attach(s.source, why))
-                return attach_result::refused;
-            tell_unreadable(s, b, left, got == 0 ? EFAULT : why);
-            return attach_result::failed;
-        }
-        to += got;
-        from += got;
-        left -= static_cast<std::uint64_t>(got);
-    }
-    b.counted = true;
-    counts.add(here != 0 ? counter::copied_twice : counter::copied_once, 1);
-    counts.add(counter::bytes_copied_twice, here);
-    counts.add(counter::bytes_pushed, here);
-    counts.add(counter::bytes_copied_once, b.size - here);
-    counts.add(counter::bytes_cma, b.size - here);
-    count_if_onloaded(b.size);
-    return attach_result::done;
-}
 
 void engine::impl::fetch_ended(message_state& s, bool ok)
 {
@@ -199,6 +113,8 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
                 bool const maps = self.peers[source].maps;
                 self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire,
                                   f->size);
+                if (self.told) [[unlikely]]
+                    self.told.arrives(source, arrival::pieces, f->size);
             }
             f->generation = (f->generation + 1) & 0x7fffffff;
             self.free_fetches.push_back(static_cast<std::uint32_t>(index));
@@ -277,6 +193,8 @@ void engine::impl::get_ended(void* context, bool ok)
     if (ok) {
         std::uint64_t const size = c->state->blocks[c->block].size;
         c->owner->counts.block(counter::wire, counter::bytes_wire, size);
+        if (c->owner->told) [[unlikely]]
+            c->owner->told.arrives(c->state->source, arrival::got, size);
     }
     c->owner->fetch_ended(*c->state, ok);
 }

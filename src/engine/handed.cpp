@@ -25,17 +25,17 @@ std::uint64_t engine::share(peer to, void const* data, std::size_t size) noexcep
 
 void* engine::claim(std::uint64_t where, std::size_t size)
 {
-    void* const block = heap::attach(wire::unpack(where), size);
+    heap::address const a = wire::unpack(where);
+    void* const block = heap::attach(a, size);
     impl_->counts.handed_over(size);
+    if (impl_->told && a.arena < impl_->config.size) [[unlikely]]
+        impl_->told.arrives(a.arena, arrival::taken, size);
     return block;
 }
 
-std::byte const* engine::look(peer from, std::uint64_t where, std::size_t size)
+std::byte const* engine::look(std::uint64_t where, std::size_t size)
 {
-    heap::address const a = wire::unpack(where);
-    if (!impl_->config.shared_arena && a.arena != from)
-        throw usage_error(fmt::format("arena {} is not rank {}'s", a.arena, from));
-    return static_cast<std::byte const*>(heap::attach(a, size));
+    return static_cast<std::byte const*>(heap::attach(wire::unpack(where), size));
 }
 
 void engine::bring(void* to, std::byte const* from, std::size_t size) noexcept

@@ -16,6 +16,7 @@
 #include "engine/accounting.hpp"
 #include "engine/engine.hpp"
 #include "engine/message_state.hpp"
+#include "engine/telling.hpp"
 #include "engine/thresholds.hpp"
 #include "engine/wire.hpp"
 
@@ -60,6 +61,11 @@ struct alignas(64) peer_state {
     std::deque<waiting_message> queue;
     std::size_t queue_bytes = 0;
 
+    // The process behind it, whose memory process_vm_readv reads: a pid, or (attachments.cpp):
+    static constexpr std::int32_t unasked = 0;
+    static constexpr std::int32_t no_process = -1;  ///< none that could be read
+    std::atomic<std::int32_t> process{unasked};
+
     // Calls to push that the peer did not answer (pushing.cpp): fetches without a call, now and after the next one.
     std::atomic<std::uint32_t> skip{0};
     std::atomic<std::uint32_t> absent{0};
@@ -90,6 +96,7 @@ struct sending {
     completion delivered;
     std::vector<kept_block> kept;  ///< indexed by block; empty where nothing needs to be kept
     std::uint32_t next_free = 0;
+    bool copied_from = false;      ///< the receiver has asked for help, or for bytes: it is in the middle of copying what was lent
 };
 
 /// Numbers messages; finds them again; rejects numbers that nobody gave out.
@@ -104,8 +111,10 @@ public:
         std::vector<kept_block> kept;
     };
     [[nodiscard]] ended close(std::uint64_t id, peer from, std::uint64_t what);
-    /// A kept block, for a pull. It stays until the message is closed, which happens under the polling token only.
+    /// A kept block, for a receiver that copies it. It stays until the message is closed, which happens under the polling token only.
     [[nodiscard]] std::optional<kept_block> find(std::uint64_t id, peer from, std::uint64_t block);
+    /// A peer that is in the middle of copying a block, as far as it has said.
+    [[nodiscard]] std::optional<peer> copier();
     [[nodiscard]] std::vector<std::uint64_t> of_peer(peer to);
     [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
     [[nodiscard]] std::vector<kept_block> everything();
@@ -192,6 +201,7 @@ struct engine::impl {
     long owner_pid;
     std::unique_ptr<peer_state[]> peers;
     ledger counts;
+    told_ways const told;
     std::deque<handler_entry> handlers;  ///< addresses are contexts of the transports' handlers
 
     // Polling (wait.cpp, take_next.cpp).
@@ -238,6 +248,7 @@ struct engine::impl {
     int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
     void (*long_wait_function)(void*, long_wait const&) = nullptr;
     void* long_wait_context = nullptr;
+    std::atomic<bool (*)(void*, bool)> outside_look{nullptr};
     /// As engine::take_next; token held.
     bool take_next(peer from, transport::component&, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context);
     void set_waiting_for(char const* what) noexcept;
@@ -339,15 +350,6 @@ struct engine::impl {
     std::mutex fetches_mutex;
     std::deque<fetching> fetches;
     std::vector<std::uint32_t> free_fetches;
-    std::atomic<bool> attach_refused{false};  ///< a read failed for reasons that will not go away
-    enum class attach_result { done, refused, failed };
-    /// Copies by an attachment of the sender's memory; false: another way, please (attachments.cpp).
-    [[nodiscard]] bool look_attached(message_state const&, block_state&, void* destination);
-    void forget_attachments(peer);
-    [[nodiscard]] attach_result read_attached(message_state&, block_state&, void* destination);
-    /// True for an errno that says that no memory of others may be read: noted, and said once.
-    [[nodiscard]] bool refused_to_attach(peer source, int why);
-    void tell_unreadable(message_state const&, block_state const&, std::uint64_t left, int why) const;
     /// Counts what became of a block that was in reach; once per block.
     static void count_block(impl&, block_state&, bool copied) noexcept;
     void start_pull(message_state&, std::size_t block, void* destination);
@@ -356,6 +358,22 @@ struct engine::impl {
     static void get_ended(void* context, bool ok);
     void ask_for(fetching&, std::uint64_t number, std::uint64_t bytes);
     void fail_fetches(peer from);
+
+    // Lent plain memory of peers (attachments.cpp).
+    /// Looks for the peer's process, once it has told of it: its pid, proven, or peer_state::no_process, or ::unasked.
+    std::int32_t find_process(peer);
+    /// It will not be read any more; said once.
+    void refuse_process(peer, int why);
+    /// The process of a peer that lives, to be read by process_vm_readv; 0: it cannot be.
+    [[nodiscard]] pid_t readable_process(peer);
+    /// The sender: plain memory may be lent to that peer.
+    [[nodiscard]] bool may_attach(peer to);
+    /// A read failed: notes what will not go away, and says so.
+    void cannot_read(message_state const&, block_state const&, std::uint64_t left, int why);
+    [[nodiscard]] bool look_attached(message_state const&, block_state&, void* destination);
+    void forget_attachments(peer);
+    /// Copies the sender's plain memory, whichever way; false: it cannot be read, and its sender has to be asked for the bytes.
+    [[nodiscard]] bool read_attached(message_state&, block_state&, void* destination);
 
     // Blocks that are copied together with their sender (cooperation.cpp).
     std::mutex tasks_mutex;
@@ -371,8 +389,19 @@ struct engine::impl {
     /// Copies a block of which `may_cooperate` holds. Null: all is there; else the state (on the heap now) of a fetch that ends later.
     [[nodiscard]] message_state* copy_together(message_state&, std::size_t block, void* destination);
     void end_task(std::uint32_t index, std::uint32_t number);
-    void fail_tasks(peer from);
-    void end_tasks();
+    /// A task in which the sender has units that it has not copied.
+    struct task_wait {
+        copy_task const* task;
+        std::uint32_t index;
+        std::uint32_t number;
+        peer from;
+        std::uint32_t senders;
+    };
+    /// Waits until the sender has copied what it took (true), or has died. Whoever was only lost by its transport may be writing still, and
+    /// is waited for.
+    [[nodiscard]] bool outlast(task_wait const&);
+    /// Ends the fetches that wait for what a sender, or anyone, has under way, once it is out of our memory.
+    void end_tasks(std::optional<peer> from = {});
 
     // Blocks that their sender pushes (pushing.cpp).
     std::mutex windows_mutex;

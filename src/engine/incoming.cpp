@@ -182,18 +182,15 @@ void incoming::fetch(std::size_t i, void* destination, pace p)
                 base::copy_taking(destination, b.data, b.size);
             else
                 base::copy_block(destination, b.data, b.size);
+            if (e.told) [[unlikely]]
+                e.told.arrives(source_, arrival::copied, b.size);
             e.count_if_onloaded(b.size);
             return engine::impl::count_block(e, b, true);
         }
     }
     engine::impl& e = *owner_->impl_;
-    if (state_->blocks[i].how == wire::how::attached) {
-        switch (e.read_attached(*state_, state_->blocks[i], destination)) {
-        case engine::impl::attach_result::done: return;
-        case engine::impl::attach_result::failed: state_->failed.store(true, std::memory_order_relaxed); return;
-        case engine::impl::attach_result::refused: break;  // the sender has to push the bytes
-        }
-    }
+    if (state_->blocks[i].how == wire::how::attached && e.read_attached(*state_, state_->blocks[i], destination))
+        return;
     // The fetch outlives this call: its state must not move.
     if (!state_->on_heap)
         state_ = state_->promote();

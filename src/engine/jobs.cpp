@@ -2,9 +2,15 @@
 
 #include "engine/impl.hpp"
 
+#include "base/log.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
+
+#include <sys/mman.h>
 
 namespace towline::engine {
 
@@ -49,6 +55,26 @@ void engine::impl::suspect(peer p)
         wake();
 }
 
+namespace {
+
+/// A peer that could not read what we lent asks for it: perhaps there is nothing, and we would die of looking. True if nothing says so.
+bool is_mapped(kept_block const& b) noexcept
+{
+#ifndef MADV_POPULATE_READ
+    constexpr int MADV_POPULATE_READ = 22;
+#endif
+    constexpr std::uintptr_t page = 4096;
+    auto const begin = reinterpret_cast<std::uintptr_t>(b.data) / page * page;
+    auto const end = reinterpret_cast<std::uintptr_t>(b.data) + b.size;
+    int const saved = errno;
+    // Older kernels do not know it, and memory of devices has no pages: EINVAL.
+    int const why = ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_READ) == 0 ? 0 : errno;
+    errno = saved;
+    return why != ENOMEM && why != EFAULT;
+}
+
+} // namespace
+
 void engine::impl::on_pull(void* context, peer source, std::span<std::byte const> payload)
 {
     auto& self = *static_cast<impl*>(context);
@@ -59,6 +85,12 @@ void engine::impl::on_pull(void* context, peer source, std::span<std::byte const
     if (!kept || m->bytes == 0 || m->offset > kept->size || m->bytes > kept->size - m->offset) {
         self.post_control(source, wire::piece, wire::piece_header{m->fetch, wire::refused});
         return self.drop(source, fmt::format("a request for {} bytes at {} of a block that is not there or smaller", m->bytes, m->offset));
+    }
+    if (m->offset == 0 && !kept->owned && self.peers[source].maps && !is_mapped(*kept)) {
+        self.post_control(source, wire::piece, wire::piece_header{m->fetch, wire::refused});
+        base::log(base::log_level::error, "rank {}: {} bytes at {} that were sent to rank {} are not there", self.config.rank, kept->size,
+                  kept->data, source);
+        return;
     }
     self.pulls.push_back({source, *m});
     self.work.fetch_add(1, std::memory_order_relaxed);

@@ -19,7 +19,6 @@ struct block_state {
     bool fetched = false;
     bool counted = false;
     void* data = nullptr;         ///< where the bytes are, if in reach; else the sender's pointer (attached)
-    std::uint64_t extra = 0;      ///< attached: pid
     transport::region region{};   ///< exposed
 
     [[nodiscard]] bool owned() const noexcept

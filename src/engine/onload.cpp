@@ -52,8 +52,8 @@ bool engine::impl::submit_copy(message_state*& s, std::size_t block, void* desti
     bool const attached = b.how == wire::how::attached;
     if (copier == nullptr || b.size < config.onload_least || helper->on_helper() || closed.load(std::memory_order_relaxed))
         return false;
-    if (attached ? attach_refused.load(std::memory_order_relaxed) || config.xpmem != nullptr || b.extra == 0 || b.extra > 0x7fffffff
-                 : !b.in_reach() || b.how == wire::how::inside)
+    pid_t const pid = attached && config.xpmem == nullptr ? readable_process(s->source) : 0;
+    if (attached ? pid == 0 : !b.in_reach() || b.how == wire::how::inside)
         return false;
     // Who waits copies together with the sender, as without on-loading; who does not goes on.
     if (!attached && wait_hold::inside(*this) && may_cooperate(*s, b, destination))
@@ -65,7 +65,7 @@ bool engine::impl::submit_copy(message_state*& s, std::size_t block, void* desti
     stays->running.fetch_add(1, std::memory_order_relaxed);
     onload::ticket const n = copier->submit({.ranges = {&range, 1},
                                              .where = attached ? onload::reach::reads_peer : onload::reach::here,
-                                             .pid = attached ? static_cast<int>(there.extra) : 0,
+                                             .pid = pid,
                                              .context = job.get()});
     s = stays;
     if (n == 0) {
@@ -91,6 +91,8 @@ void engine::impl::copy_ended(onload::completion const& end)
     message_state& s = *job->state;
     block_state& b = s.blocks[job->block];
     counts.add(counter::bytes_onloaded, end.onloaded);
+    if (told && end.error == 0) [[unlikely]]
+        told.arrives(s.source, arrival::onloaded, b.size);
     if (end.error == 0) {
         if (b.how == wire::how::attached) {
             b.counted = true;
@@ -101,14 +103,13 @@ void engine::impl::copy_ended(onload::completion const& end)
         }
         return fetch_ended(s, true);
     }
-    if (refused_to_attach(s.source, end.error) && !closed.load(std::memory_order_relaxed)) {
+    if (b.how == wire::how::attached && end.error != ECANCELED && !closed.load(std::memory_order_relaxed)) {
         // The fetch goes on in another way before this one ends.
+        cannot_read(s, b, b.size - end.bytes, end.error);
         start_pull(s, job->block, job->destination);
         return fetch_ended(s, true);
     }
     b.counted = true;
-    if (end.error != ECANCELED)
-        tell_unreadable(s, b, b.size - end.bytes, end.error);
     fetch_ended(s, false);
 }
 

@@ -74,7 +74,18 @@ std::optional<kept_block> outbox::find(std::uint64_t id, peer from, std::uint64_
     sending* const slot = locate(id, from);
     if (slot == nullptr || block >= slot->kept.size() || slot->kept[block].data == nullptr)
         return std::nullopt;
+    slot->copied_from = true;
     return slot->kept[block];
+}
+
+std::optional<peer> outbox::copier()
+{
+    std::lock_guard lock(mutex_);
+    for (sending const& slot : slots_) {
+        if ((slot.waiting & wire::wants_released) != 0 && slot.copied_from)
+            return slot.to;
+    }
+    return std::nullopt;
 }
 
 std::vector<std::uint64_t> outbox::of_peer(peer to)

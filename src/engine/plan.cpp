@@ -98,13 +98,9 @@ bool message_plan::map(planned& to, block const& b)
 
 bool message_plan::attach(planned& to, block const& b)
 {
-    bool const read = engine_.config.cross_memory_attach && !engine_.attach_refused.load(std::memory_order_relaxed);
-    if (!read && engine_.config.xpmem == nullptr)
+    if (!engine_.may_attach(to_))
         return false;
     to.wire = wire::descriptor::make(wire::how::attached, b.size, reinterpret_cast<std::uintptr_t>(b.data));
-    to.pid = static_cast<std::uint64_t>(engine_.owner_pid);
-    to.inside = &to.pid;
-    to.inside_size = sizeof to.pid;
     to.kept = true;
     return true;
 }

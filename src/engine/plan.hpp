@@ -16,7 +16,6 @@ public:
         bool leaves;               ///< `owned` belongs to the receiver once the message is taken; otherwise it is given back then
         bool kept;                 ///< must stay until the receiver is done
         bool exposed;
-        std::uint64_t pid;         ///< attached: what `inside` points to
         transport::region region;  ///< exposed: what `inside` points to
     };
 

@@ -3,6 +3,8 @@
 #include "base/log.hpp"
 #include "base/machine.hpp"
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
+#include "engine/telling.hpp"
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/job.hpp"
@@ -10,6 +12,9 @@
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
+
+#include <cstdlib>
+#include <mutex>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -32,13 +37,35 @@ bool attach_works(job::membership& job)
     // Where Yama restricts ptrace to descendants: the launcher's descendants, our fellow ranks, may read this process.
     (void)::prctl(PR_SET_PTRACER, ::getppid(), 0, 0, 0);
     for (int r = 0; r < job.size(); ++r) {
-        int const pid = job.slot(r).pid.load(std::memory_order_acquire);
-        if (r != job.rank() && pid != 0 &&
-            job.slot(r).state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined))
-            return engine::may_read_memory_of(pid);
+        auto const& slot = job.slot(r);
+        if (r != job.rank() && slot.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined) &&
+            slot.pid_namespace.load(std::memory_order_relaxed) == job.self().pid_namespace.load(std::memory_order_relaxed))
+            return engine::may_read_memory_of(slot.pid.load(std::memory_order_relaxed));
     }
     int const here = 1;
     return engine::probe_cross_memory_attach(::getpid(), &here, sizeof here);
+}
+
+constexpr char const* word_key = "word";
+
+/// What the peers read of this process's card.
+void tell_of_process(job::membership& job)
+{
+    static std::once_flag told;
+    std::call_once(told, [&job] { job.put(word_key, text_of_word(own_process())); });
+}
+
+std::optional<process_card> process_of(void* context, peer p)
+{
+    auto const& job = *static_cast<job::membership*>(context);
+    auto const& slot = job.slot(static_cast<int>(p));
+    auto const text = job.get(static_cast<int>(p), word_key);  // it is written after pid and namespace
+    process_card card;
+    if (!text || !read_word(*text, card))
+        return std::nullopt;
+    card.pid = slot.pid.load(std::memory_order_relaxed);
+    card.pid_namespace = slot.pid_namespace.load(std::memory_order_relaxed);
+    return card;
 }
 
 /// What XPMEM shows of the peers; null where the device is not there, or not wanted. Not in jobs that outlive their ranks: who looks at the
@@ -89,6 +116,9 @@ onload::placement process_onload()
 
 std::unique_ptr<engine> process_engine(bool background, bool one_thread)
 {
+    base::check_settings();
+    if (std::getenv("TOWLINE_JOB") == nullptr)  // the launcher has told
+        base::tell_unknown_settings();
     auto& job = job::membership::instance();
     setup s;
     s.rank = static_cast<peer>(job.rank());
@@ -107,11 +137,15 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     // Without a spare core a rank that spins keeps a helper, its own or the peer's, from copying.
     s.oversubscribed = s.oversubscribed || (s.onload.on && !s.onload.spare);
     s.cross_memory_attach = attach_works(job);
+    s.pid_namespace = job.self().pid_namespace.load(std::memory_order_relaxed);
+    s.process_of = &process_of;
+    tell_of_process(job);
     s.sizes = job.header().tuned != 0 ? tuning::from_words(job.header().tuning) : tuning::read_and_tell();
     s.xpmem = attachments(job);
     s.deaths = &job.header().deaths;
     s.is_dead = &is_dead;
     s.context = &job;
+    tell_setup(job, s);
     return std::make_unique<engine>(std::move(s));
 }
 

@@ -14,7 +14,8 @@ namespace towline::engine {
 /// Builds the engine of this process from its membership and the transports that are there. Joins the job if that has not happened.
 /// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls. `one_thread`: the
 /// program promises that one thread at a time calls, and nothing is on-loaded then; otherwise as process_onload says.
-/// Throws what membership::instance, the transports and engine::engine throw.
+/// Throws usage_error where a setting of this process cannot be used, and what membership::instance, the transports and engine::engine
+/// throw.
 [[nodiscard]] std::unique_ptr<engine> process_engine(bool background = true, bool one_thread = false);
 
 } // namespace towline::engine

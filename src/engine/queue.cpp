@@ -3,6 +3,7 @@
 #include "engine/impl.hpp"
 
 #include "base/idle.hpp"
+#include "base/log.hpp"
 
 #include <towline/error.hpp>
 
@@ -38,6 +39,9 @@ void engine::impl::resolve(peer to, peer_state& p)
             p.max_eager = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_eager, std::size_t{1} << 30));
             // Whoever sees the bit gone sees the transport.
             p.flags.fetch_and(~peer_state::unresolved, std::memory_order_release);
+            base::log(base::log_level::debug, "rank {} is reached by {}: messages of {} bytes, big blocks are {}{}", to, t->name(),
+                      p.max_eager, p.maps ? "read where they are" : p.gets ? "fetched" : "sent in pieces",
+                      reasons.empty() ? reasons : "; not by" + reasons.substr(1));
             return;
         }
         reasons += fmt::format("; {}: {}", t->name(), why);

@@ -101,7 +101,6 @@ std::string resolve_block(block_state& b, wire::descriptor const& d, std::span<s
         return {};
     case wire::how::attached:
         b.data = reinterpret_cast<void*>(d.where);
-        std::memcpy(&b.extra, part.data(), sizeof b.extra);
         return {};
     case wire::how::exposed:
         std::memcpy(&b.region, part.data(), sizeof b.region);
@@ -114,6 +113,19 @@ std::string resolve_block(block_state& b, wire::descriptor const& d, std::span<s
     return fmt::format("a block that travels in an unknown way ({})", static_cast<unsigned>(b.how));
 }
 
+/// A message that is refused has given its blocks away all the same: its sender has forgotten them, and nobody here takes them.
+void free_given(std::span<std::byte const> descriptors, bool from_self)
+{
+    for (; !descriptors.empty(); descriptors = descriptors.subspan(sizeof(wire::descriptor))) {
+        wire::descriptor d;
+        std::memcpy(&d, descriptors.data(), sizeof d);
+        block_state b;
+        b.how = d.kind();
+        if (b.owned() && resolve_block(b, d, {}, from_self).empty())
+            heap::deallocate(b.data);
+    }
+}
+
 } // namespace
 
 void engine::impl::handle_message(peer source, std::span<std::byte const> payload)
@@ -122,24 +134,24 @@ void engine::impl::handle_message(peer source, std::span<std::byte const> payloa
     if (!header || source >= config.size)
         return drop(source, fmt::format("a message of {} bytes is too short", payload.size()));
 
-    // The sender may wait for this message: whatever is wrong with it, it is told.
-    auto const refuse = [&](std::string const& why) {
-        drop(source, why);
-        std::uint64_t const wants = header->id_flags & (wire::wants_delivered | wire::wants_released);
-        if (wants != 0)
-            post_control(source, wire::done, wire::done_message{(header->id_flags & ~wire::flag_mask) | wants | wire::was_refused});
-    };
-    if (header->handler >= handlers.size())
-        return refuse(fmt::format("handler {} is not installed here", header->handler));
-
     part_reader parts(payload);
     std::span<std::byte const> part;
     std::span<std::byte const> descriptors;
     std::span<std::byte const> head;
+    // The sender may wait for this message: whatever is wrong with it, it is told.
+    auto const refuse = [&](std::string const& why) {
+        drop(source, why);
+        free_given(descriptors, source == config.rank);
+        std::uint64_t const wants = header->id_flags & (wire::wants_delivered | wire::wants_released);
+        if (wants != 0)
+            post_control(source, wire::done, wire::done_message{(header->id_flags & ~wire::flag_mask) | wants | wire::was_refused});
+    };
     if (!parts.next(sizeof *header, part) || !parts.next(header->blocks * sizeof(wire::descriptor), descriptors) ||
         !parts.next(header->head_bytes, head))
         return refuse(
             fmt::format("{} bytes cannot hold {} blocks and a head of {} bytes", payload.size(), header->blocks, header->head_bytes));
+    if (header->handler >= handlers.size())
+        return refuse(fmt::format("handler {} is not installed here", header->handler));
 
     message_state state;
     state.owner = &face;

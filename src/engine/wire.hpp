@@ -48,7 +48,7 @@ enum class how : std::uint8_t {
     given,     ///< where = shared address; the receiver owns the heap block now
     staged,    ///< the same, and the block is a copy that the sender made
     mapped,    ///< where = shared address; lent
-    attached,  ///< where = pointer in the sender; 8 bytes inside: its pid
+    attached,  ///< where = pointer in the sender
     exposed,   ///< 32 bytes inside: a transport::region
     pulled,    ///< only by `pull`
     given_here, staged_here, mapped_here,  ///< the same, but where = pointer; only from a rank to itself
@@ -70,7 +70,6 @@ struct descriptor {
     {
         switch (kind()) {
         case how::inside: return size();
-        case how::attached: return 8;
         case how::exposed: return sizeof(transport::region);
         default: return 0;
         }

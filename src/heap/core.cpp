@@ -1,12 +1,14 @@
 #include "heap/core.hpp"
 
 #include "base/log.hpp"
+#include "base/memory_left.hpp"
 #include "heap/releases.hpp"
 #include "job/job.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <exception>
 #include <mutex>
 #include <pthread.h>
 #include <tbb/scalable_allocator.h>
@@ -68,7 +70,7 @@ struct {
 
 } // namespace
 
-int core::start(job::membership const& who, std::size_t keep, char const** failed) noexcept
+int core::start(job::membership const& who, options const& how, char const** failed) noexcept
 {
     std::lock_guard const guard(start_mutex);
     if (now.load(std::memory_order_relaxed) != phase::none)
@@ -77,20 +79,57 @@ int core::start(job::membership const& who, std::size_t keep, char const** faile
         now.store(phase::forked, std::memory_order_release);  // the arena is the parent's
         return 0;
     }
-    *failed = "reserving addresses for the shared heap (ulimit -v; a smaller TOWLINE_SEGMENT needs less)";
-    if (int const error = addresses.open(who); error != 0)
-        return error;
     arena = static_cast<std::uint32_t>(who.rank());
-    segment = addresses.segment(arena);
     page_offset = who.header().inbox_bytes;
-    page = reinterpret_cast<arena_page*>(segment + page_offset);
     arena_begin = (page_offset + sizeof(arena_page) + extents::granule - 1) / extents::granule * extents::granule + stagger_of(arena);
+    *failed = "reserving addresses for the shared heap (ulimit -v, or -l after mlockall; a smaller TOWLINE_SEGMENT needs less)";
+    if (int const error = addresses.open(who, arena_begin); error != 0)
+        return error;
+    segment = addresses.segment(arena);
+    page = reinterpret_cast<arena_page*>(segment + page_offset);
+    commits = how.commit;
+    limited = how.limited;
+    *failed = "memory for the shared heap, of which the kernel commits no more (vm.overcommit_memory)";
+    if (commits && !addresses.commit(segment + page_offset, sizeof(arena_page)))
+        return ENOMEM;
     *failed = "memory for the bookkeeping of the shared heap";
-    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, keep, std::min(2 * cache_of_a_core(), keep / 8)))
+    extents::supply from{
+        [](std::byte* begin, std::size_t bytes) noexcept { return the_core.addresses.show(begin, bytes); },
+        [](std::byte* begin, std::size_t bytes) noexcept { the_core.addresses.hide(begin, bytes); },
+        nullptr,
+    };
+    if (commits || limited)
+        from.commit = [](std::byte* begin, std::size_t bytes) noexcept { return the_core.commit(begin, bytes); };
+    if (!memory.start(segment + arena_begin, addresses.segment_bytes() - arena_begin, how.keep,
+                      std::min(2 * cache_of_a_core(), how.keep / 8), from))
         return ENOMEM;
     look_closer_at_heap();
     now.store(phase::ready, std::memory_order_release);
     return 0;
+}
+
+bool core::commit(std::byte* begin, std::size_t bytes) noexcept
+{
+    // At a cgroup's limit the kernel kills whoever touches more, whichever way it asks. So blocks that cannot fit are refused here; smaller
+    // ones are not worth the look.
+    constexpr std::size_t worth_a_look = std::size_t{1} << 20;
+    auto const wanted = static_cast<std::int64_t>(bytes);
+    if (limited && bytes >= worth_a_look && believed_left.fetch_sub(wanted, std::memory_order_relaxed) < wanted) {
+        std::int64_t believed = 0;
+        try {
+            constexpr std::uint64_t much = std::uint64_t{1} << 62;
+            auto const left = static_cast<std::int64_t>(std::min(base::memory_left().value_or(much), much));
+            if (left < wanted) {
+                believed_left.store(0, std::memory_order_relaxed);
+                return false;
+            }
+            believed = (left - wanted) / 8;  // others have their share of it
+        } catch (std::exception const&) {
+            // without memory to look, as if nobody knew
+        }
+        believed_left.store(believed, std::memory_order_relaxed);
+    }
+    return !commits || addresses.commit(begin, bytes);
 }
 
 rml::MemoryPool* core::make_pool() noexcept

@@ -43,6 +43,9 @@ struct core {
     std::atomic<rml::MemoryPool*> pool{nullptr};
     std::atomic<std::uint64_t> returned{0};
     std::atomic<bool> complained{false};
+    bool commits = false;
+    bool limited = false;
+    std::atomic<std::int64_t> believed_left{0};  ///< of the cgroup's limit, before it is read again
     window addresses;
     extents memory;
     foreign_blocks foreign;
@@ -50,8 +53,15 @@ struct core {
     /// Blocks of at least this come as extents of their own; smaller ones from the pool.
     static constexpr std::size_t big = std::size_t{32} << 10;
 
-    /// Opens the heap of a member of a job, once; at most `keep` bytes stay warm while they are free. 0, or errno and what failed.
-    int start(job::membership const& who, std::size_t keep, char const** failed) noexcept;
+    struct options {
+        std::size_t keep = 0;    ///< bytes that stay warm while they are free, at most
+        bool commit = false;     ///< memory is made sure of when it is handed out, not when it is touched
+        bool limited = false;    ///< the cgroup has a limit
+    };
+    /// Opens the heap of a member of a job, once. 0, or errno and what failed.
+    int start(job::membership const& who, options const& how, char const** failed) noexcept;
+    /// Makes sure of memory that nobody has touched, in any segment, where that is wanted. False if it is not to be had.
+    [[nodiscard]] bool commit(std::byte* begin, std::size_t bytes) noexcept;
 
     void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
     void deallocate_own(void* block, bool by_peer = false) noexcept;
@@ -69,6 +79,9 @@ private:
 
 extern constinit core the_core;
 static_assert(std::is_trivially_destructible_v<core>);
+
+/// How long a forked child may wait with its copy of the heap, in case it executes a program; negative: as fork.cpp thinks. For tests.
+inline constinit std::atomic<long> fork_patience_ns{-1};
 
 /// Held while the heap opens and while the process forks.
 extern constinit std::mutex start_mutex;

@@ -30,7 +30,15 @@ public:
     explicit arena_full(std::size_t size) noexcept
     {
         auto const now = stats();
-        std::snprintf(
+        if (size < now.arena_bytes && now.in_use < now.arena_bytes - size)
+            std::snprintf(text_, sizeof text_,
+                          "no memory for %zu bytes in the shared heap, which holds %llu MiB: %s", size,
+                          static_cast<unsigned long long>(now.in_use >> 20),
+                          the_core.limited && !the_core.commits ? "they do not fit into the cgroup's memory limit"
+                          : the_core.limited ? "the kernel commits no more (vm.overcommit_memory), or the cgroup's memory limit is reached"
+                                             : "the kernel commits no more (vm.overcommit_memory, ulimit -v)");
+        else
+            std::snprintf(
             text_, sizeof text_,
             "no room for %zu bytes in the shared heap: %llu of %llu MiB in use; TOWLINE_SEGMENT (a power of two, like 128G) enlarges it",
             size, static_cast<unsigned long long>(now.in_use >> 20), static_cast<unsigned long long>(now.arena_bytes >> 20));
@@ -38,18 +46,24 @@ public:
     [[nodiscard]] char const* what() const noexcept override { return text_; }
 
 private:
-    char text_[192];
+    char text_[224];
 };
 
-/// TOWLINE_HEAP_KEEP, or a quarter of what the machine (or cgroup) has, shared among the ranks. Throws usage_error for this and the heap's
-/// other settings, which the preload allocator reads before anybody could be told.
-std::size_t bytes_to_keep(job::membership const& who)
+/// How the heap is opened. Keeps TOWLINE_HEAP_KEEP, or a quarter of what the machine (or cgroup) has, shared among the ranks. Throws
+/// usage_error for this and the heap's other settings, which the preload allocator reads before anybody could be told.
+core::options options_for(job::membership const& who)
 {
     (void)base::setting_switch("TOWLINE_HEAP", true);
     (void)base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 0);
     constexpr std::uint64_t least = std::uint64_t{64} << 20;
-    std::uint64_t const memory = std::min(base::total_memory(), base::memory_limit().value_or(~std::uint64_t{0}));
-    return base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
+    auto const limit = base::memory_limit();
+    std::uint64_t const memory = std::min(base::total_memory(), limit.value_or(~std::uint64_t{0}));
+    core::options how;
+    how.keep = base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
+    // Where the kernel does not overcommit, the touch of a page that it does not grant is SIGBUS.
+    how.commit = base::setting_switch("TOWLINE_HEAP_COMMIT", base::first_line("/proc/sys/vm/overcommit_memory") == "2");
+    how.limited = limit.has_value();
+    return how;
 }
 
 /// The heap, open; opens it where that has not happened.
@@ -58,7 +72,7 @@ core& opened()
     if (the_core.now.load(std::memory_order_acquire) == core::phase::none) [[unlikely]] {
         char const* failed = nullptr;
         auto const& who = job::membership::instance();
-        if (int const error = the_core.start(who, bytes_to_keep(who), &failed); error != 0)
+        if (int const error = the_core.start(who, options_for(who), &failed); error != 0)
             throw system_error(failed, error);
     }
     return the_core;
@@ -116,7 +130,7 @@ void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean)
         bool opened = false;
         try {
             char const* failed = nullptr;
-            opened = the_core.start(*who, bytes_to_keep(*who), &failed) == 0;
+            opened = the_core.start(*who, options_for(*who), &failed) == 0;
         } catch (std::exception const&) {
             // whoever uses the heap by name is told why
         }
@@ -149,7 +163,7 @@ void deallocate(void* block) noexcept
         heap.deallocate_own(block);
         return;
     }
-    if (heap.addresses.map(arena) != 0)
+    if (heap.addresses.map(arena, std::max(heap.page_offset + sizeof(arena_page), heap.addresses.offset_of(block))) != 0)
         return;
     auto* const page = reinterpret_cast<arena_page*>(heap.addresses.segment(arena) + heap.page_offset);
     heap.foreign.remove(block);
@@ -205,7 +219,7 @@ void* attach(address where, std::size_t size)
     if (where.arena >= all.arenas() || where.offset > all.segment_bytes() || size > all.segment_bytes() - where.offset) [[unlikely]]
         throw error(fmt::format("{} bytes at offset {} of arena {} are not shared memory of this job ({} arenas of {} bytes)", size,
                                 where.offset, where.arena, all.arenas(), all.arenas() == 0 ? 0 : all.segment_bytes()));
-    if (int const number = all.map(where.arena); number != 0) [[unlikely]]
+    if (int const number = all.map(where.arena, where.offset + size); number != 0) [[unlikely]]
         throw system_error(fmt::format("mapping the shared memory of rank {}", where.arena), number);
     order_reuse();
     return all.segment(where.arena) + where.offset;
@@ -214,7 +228,10 @@ void* attach(address where, std::size_t size)
 std::span<std::byte> inbox(int rank)
 {
     auto const bytes = static_cast<std::size_t>(job::membership::instance().header().inbox_bytes);
-    return {static_cast<std::byte*>(attach({static_cast<std::uint32_t>(rank), 0, 0}, bytes)), bytes};
+    auto* const begin = static_cast<std::byte*>(attach({static_cast<std::uint32_t>(rank), 0, 0}, bytes));
+    if (the_core.commits && !forked() && !the_core.addresses.commit(begin, bytes))
+        throw system_error("memory for messages between ranks, of which the kernel commits no more (vm.overcommit_memory)", ENOMEM);
+    return {begin, bytes};
 }
 
 void prefault(void* pointer, std::size_t size) noexcept

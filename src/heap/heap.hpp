@@ -2,7 +2,7 @@
 // The shared heap: memory that every process of the job on this node can load and store.
 //
 // Each rank owns one arena: its segment of the job file behind the inbox. A process reserves one window of addresses for all
-// segments (inaccessible), maps its own at start and a peer's whole on first use, once. So an address in any arena is
+// segments (inaccessible), and opens each as far as it is used. So an address in any arena is
 // {rank, offset} on the wire and a pointer again on the other side, by arithmetic; nothing is registered per message.
 // Blocks are allocated from the own arena only, may be freed by any process that owns them (see `deallocate`), and stay
 // readable after their arena's owner died.
@@ -87,10 +87,10 @@ struct statistics {
 /// full) null. Calls no malloc of this size. `clean` says whether the block reads as zeros.
 [[nodiscard]] void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean) noexcept;
 
-// After fork (without exec) the child keeps a snapshot of its own arena and private views of the peers', at the same addresses: whatever it
-// writes stays there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. Such a fork
-// copies what is in use of the arena, and noted blocks of others (about a second per GiB); posix_spawn, vfork, system and popen copy nothing.
-// Other blocks that peers handed over lie in the peers' arenas: a child sees later changes of those by its parent, until it writes to them
-// itself.
+// After fork the child has a snapshot of its own arena and private views of the peers', at the same addresses: whatever it writes stays
+// there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. fork returns in the parent
+// when what is in use of the arena, and noted blocks of others, have been copied, or when the child has executed a program or ended, which
+// it has time for (fork.cpp); posix_spawn, vfork, system and popen copy nothing. Other blocks that peers handed over lie in the peers'
+// arenas: a child sees later changes of those by its parent, until it writes to them itself.
 
 } // namespace towline::heap

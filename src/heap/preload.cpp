@@ -130,8 +130,14 @@ void tell_plain(void* block) noexcept
     if (fresh == nullptr)
         return nullptr;
     std::size_t had = heap::usable_size(block);
-    if (had == 0)  // a peer's, handed over and not noted: only its owner knows its size, but all of the segment can be read
-        had = heap::the_core.addresses.segment_bytes() - heap::the_core.addresses.offset_of(block);
+    if (had == 0) {  // a peer's, handed over and not noted: only its owner knows its size, but all of the segment can be read
+        heap::window& all = heap::the_core.addresses;
+        had = std::min<std::size_t>(all.segment_bytes() - all.offset_of(block), size);
+        if (all.map(all.arena_of(block), all.offset_of(block) + had) != 0) {
+            free(fresh);
+            return nullptr;
+        }
+    }
     std::memcpy(fresh, block, std::min(had, size));
     release_ours(block);
     return fresh;

@@ -1,10 +1,12 @@
 #pragma once
 // The window: one reservation of addresses for the segments of all ranks, so that pointers and shared addresses are converted by
-// arithmetic. The own segment is mapped when it opens, a peer's on first use. Never closed: pointers into it may live until the process
-// ends.
+// arithmetic. It is one mapping of the job's file, inaccessible at first. Each segment becomes accessible from its start on, as far as it
+// is used: so mlockall populates, and a core dump writes, what is used and not the whole file. Never closed: pointers into it may live until
+// the process ends.
 
 #include "heap/heap.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +18,14 @@ namespace towline::heap {
 
 class window {
 public:
+    /// What one call to the kernel makes accessible of a segment at least.
+    static constexpr std::uint64_t own_step = std::uint64_t{2} << 20;
+    static constexpr std::uint64_t peer_step = std::uint64_t{8} << 20;
+
     constexpr window() = default;
 
-    /// Reserves the window and maps the own segment, once. 0 or errno.
-    [[nodiscard]] int open(job::membership const&) noexcept;
+    /// Reserves the window and opens the first `own_bytes` of the own segment, once. 0 or errno.
+    [[nodiscard]] int open(job::membership const&, std::uint64_t own_bytes) noexcept;
 
     [[nodiscard]] bool contains(void const* pointer) const noexcept
     {
@@ -42,19 +48,28 @@ public:
     }
     [[nodiscard]] std::uint32_t attached() const noexcept { return attached_.load(std::memory_order_relaxed); }
 
-    /// Makes an arena accessible. 0 or errno. Costs a load once it is.
-    [[nodiscard]] int map(std::uint32_t arena) noexcept
+    /// Makes the first `end` bytes of a segment accessible, and the byte behind them where there is one. 0 or errno. Costs a load and a
+    /// compare once they are.
+    [[nodiscard]] int map(std::uint32_t arena, std::uint64_t end) noexcept
     {
-        return mapped_[arena].load(std::memory_order_acquire) ? 0 : map_first(arena);
+        return end < mapped_[arena].load(std::memory_order_acquire) ? 0 : map_more(arena, end);
     }
+    /// Makes a part of the own segment accessible, and part of core dumps. False where the kernel refuses.
+    [[nodiscard]] bool show(std::byte* begin, std::size_t bytes) noexcept;
+    /// A part of the own segment holds nothing now: core dumps leave it out.
+    void hide(std::byte* begin, std::size_t bytes) noexcept;
+
+    /// Allocates the pages of an accessible part of any segment. False, and nothing is allocated, where the kernel refuses.
+    [[nodiscard]] bool commit(std::byte* begin, std::size_t bytes) const noexcept;
 
     // fork; see fork.cpp
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
-    [[nodiscard]] bool is_mapped(std::uint32_t arena) const noexcept { return mapped_[arena].load(std::memory_order_relaxed); }
-    /// In a forked child: replaces the view of a peer's segment (and those attached from now on) by one whose changes stay here. 0 or
-    /// errno.
-    [[nodiscard]] int make_private(std::uint32_t arena) noexcept;
+    /// How much of a segment is accessible.
+    [[nodiscard]] std::uint64_t mapped(std::uint32_t arena) const noexcept { return mapped_[arena].load(std::memory_order_relaxed); }
+    /// In a forked child: replaces the view of a peer's segment, as far as it is accessible, by one whose changes stay here. 0 or errno.
+    [[nodiscard]] int make_private(std::uint32_t arena) noexcept { return map_private(arena, 0, mapped(arena)); }
+    /// What becomes accessible from now on is such a view, too.
     void become_private() noexcept { private_ = true; }
     [[nodiscard]] int descriptor() const noexcept { return fd_; }
     [[nodiscard]] std::uint64_t file_offset(std::uint32_t arena) const noexcept
@@ -67,16 +82,18 @@ private:
     {
         return reinterpret_cast<std::uintptr_t>(pointer) - base_.load(std::memory_order_relaxed);
     }
-    int map_first(std::uint32_t arena) noexcept;
-    int map_view(std::uint32_t arena, int protection, int flags) noexcept;
+    int map_more(std::uint32_t arena, std::uint64_t end) noexcept;
+    int extend(std::uint32_t arena, std::uint64_t end) noexcept;
+    int map_private(std::uint32_t arena, std::uint64_t begin, std::uint64_t end) noexcept;
 
     std::atomic<std::uintptr_t> base_{0};
     std::atomic<std::size_t> bytes_{0};
     unsigned shift_ = 0;
     int fd_ = -1;
     bool private_ = false;
+    std::uint32_t own_ = 0;
     std::uint64_t segments_begin_ = 0;
-    std::atomic<bool>* mapped_ = nullptr;
+    std::atomic<std::uint64_t>* mapped_ = nullptr;  ///< of each segment: bytes from its start
     std::atomic<std::uint32_t> attached_{0};
     std::mutex mutex_;
 };

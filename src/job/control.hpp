@@ -4,6 +4,7 @@
 // The launcher creates it; each rank inherits its descriptor. Offsets are bytes from the start of the file.
 
 #include "base/event_count.hpp"
+#include "job/counters.hpp"
 #include "job/waits.hpp"
 
 #include <array>
@@ -14,7 +15,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 2;
+inline constexpr std::uint32_t control_version = 3;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
@@ -22,31 +23,6 @@ enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 
 enum rank_mark : std::uint32_t {
     mark_explained = 1,   ///< it has said itself why it is about to end
     mark_unfinished = 2,  ///< its exit before it clears this is no good end: it has called MPI_Init, and not MPI_Finalize
-};
-
-/// What the job counts; indexes into rank_slot::counters. Bytes unless said. Written by the owning rank only (relaxed).
-enum class counter : std::uint32_t {
-    calls_sent,        ///< remote calls begun (number)
-    calls_handled,     ///< remote calls run for others (number)
-    messages_sent,     ///< engine messages (number)
-    bytes_inline,      ///< small payloads that travelled inside ring cells (copied in and out with the message)
-    bytes_handed_over, ///< changed owner, not copied
-    bytes_copied_once,
-    bytes_copied_twice,
-    bytes_wire,        ///< left the machine (or would have: the simulated transport)
-    handed_over, copied_once, copied_twice, wire,  ///< numbers of blocks behind the bytes above
-    bytes_cma,         ///< of copied_once: by cross-memory attach
-    bytes_staged,      ///< of copied_once/twice: through an arena block of the sender
-    bytes_mapped,      ///< of copied_once: read straight from the sender's arena
-    sleeps,            ///< times a waiter went to sleep (number)
-    bytes_cooperated,  ///< of mapped: copied by the sender, while the receiver copied the rest
-    bytes_xpmem,       ///< of copied_once: read from an attachment of the sender's memory
-    bytes_onloaded,    ///< of copied_once/twice: by a helper thread of the receiver
-    lane_operations,   ///< collective operations over lanes, not messages (number)
-    bytes_lanes_posted, ///< in those, offered by copy
-    bytes_lanes_moved, ///< in those, read from and written to buffers of other ranks where they are
-    bytes_pushed,      ///< of copied_twice: through lines that sender and receiver share, at the same time
-    count_
 };
 
 /// One per rank; 4096 bytes.

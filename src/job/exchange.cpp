@@ -2,16 +2,19 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "base/log.hpp"
 #include "base/note.hpp"
 #include "job/job.hpp"
 #include "towline/error.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <mutex>
 #include <span>
+#include <unistd.h>
 #include <vector>
 
 namespace towline::job {
@@ -154,6 +157,20 @@ void membership::leave() noexcept
         return;
     header_->fence_generation.fetch_add(1, std::memory_order_seq_cst);
     base::futex_wake_all(header_->fence_generation);
+}
+
+void abort_process(membership* of, int code, std::string_view explanation) noexcept
+{
+    base::log_line(explanation);
+    if (of != nullptr)
+        of->self().marks.fetch_or(mark_explained);
+    // Not where another thread holds the stream, perhaps for ever.
+    if (ftrylockfile(stdout) == 0) {
+        (void)fflush_unlocked(stdout);
+        funlockfile(stdout);
+    }
+    int const status = code & 0xff;
+    _exit(status == 0 && code != 0 ? 1 : status);
 }
 
 } // namespace towline::job

@@ -1,10 +1,10 @@
-// Words for what the ranks of a job wait for, and the search for those that wait for each other.
+// Words for what the ranks of a job wait for.
 
 #include "job/waits.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 
 namespace towline::job {
@@ -12,11 +12,6 @@ namespace towline::job {
 namespace {
 
 using operation = waited_operation;
-
-std::string_view text_of(std::span<char const> text)
-{
-    return {text.data(), static_cast<std::size_t>(std::find(text.begin(), text.end(), '\0') - text.begin())};
-}
 
 /// "rank 5 (2 in rows)"; ranks of the whole job need no second number.
 std::string who(operation const& o, std::size_t self)
@@ -38,14 +33,6 @@ std::string who_and_tag(operation const& o, std::size_t self)
     return who(o, self) + (o.tag == operation::any ? ", any tag" : fmt::format(", tag {}", o.tag));
 }
 
-std::string one(operation const& o, std::size_t self)
-{
-    switch (o.what) {
-    case operation::kind::receive: return "a receive from " + who_and_tag(o, self);
-    case operation::kind::send: return "a send to " + who_and_tag(o, self);
-    default: return who(o, self);
-    }
-}
 
 /// Of a call that does one thing, which needs no more words than its name.
 bool says_it(std::string_view call, operation const& o)
@@ -78,17 +65,6 @@ std::string numbers(std::vector<std::size_t> const& ranks)
     return runs.size() > most ? text + " and others" : text;
 }
 
-/// The ranks of which one has to do something first. All of them are known by number.
-std::vector<std::size_t> waited_for(rank_view const& r, std::size_t ranks)
-{
-    std::vector<std::size_t> all;
-    if (r.is == rank_view::state::running && r.wait)
-        for (std::size_t i = 0; i < r.wait->operations; ++i)
-            if (auto const p = r.wait->list[i].process; p < ranks && std::find(all.begin(), all.end(), p) == all.end())
-                all.push_back(p);
-    return all;
-}
-
 std::string how_long(std::int64_t ns)
 {
     double const seconds = static_cast<double>(std::max<std::int64_t>(ns, 0)) / 1e9;
@@ -99,59 +75,108 @@ std::string how_long(std::int64_t ns)
     return seconds < 36000 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
 }
 
-/// The shortest way from a rank back to it; empty: none. Breadth first.
-std::vector<std::size_t> cycle_through(std::size_t start, std::span<std::vector<std::size_t> const> edges)
+/// Behind what a rank waits for: what became of the calls that others made there.
+std::string text_of_calls(wait_report const& wait, std::size_t self)
 {
-    std::vector<std::size_t> from(edges.size(), edges.size());
-    std::deque<std::size_t> next{start};
-    while (!next.empty()) {
-        std::size_t const at = next.front();
-        next.pop_front();
-        for (std::size_t const to : edges[at]) {
-            if (to == start) {
-                std::vector<std::size_t> way;
-                for (std::size_t r = at; r != start; r = from[r])
-                    way.push_back(r);
-                way.push_back(start);
-                std::reverse(way.begin(), way.end());
-                return way;
-            }
-            if (from[to] == edges.size()) {
-                from[to] = at;
-                next.push_back(to);
-            }
-        }
+    auto const calls = wait.calls();
+    std::vector<std::string> all;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+        operation const& o = calls[i];
+        std::string const whose = fmt::format("{}, called by {}", text_of(o.communicator), who(o, self));
+        if (o.what == operation::kind::runs)
+            all.push_back("runs " + whose);
+        else if (o.what == operation::kind::held && i + 1 < calls.size())
+            all.push_back(fmt::format("{}, waits here for {}", whose, describe(calls[++i], self)));
     }
-    return {};
+    constexpr std::size_t most = 4;
+    bool const is_cut = all.size() > most || (!calls.empty() && wait.more != 0);
+    all.resize(std::min(all.size(), most));
+    return fmt::format("{}{}", fmt::join(all, "; "), is_cut ? "; ..." : "");
 }
 
-/// What of a wait is about the next in a cycle.
-wait_report about(wait_report const& wait, std::size_t next)
+struct doing {
+    std::string one, many;      ///< "computes", "compute"
+    std::int64_t since = 0;     ///< 0: it is not known
+};
+
+struct verb {
+    char const *one, *many;  ///< empty: nobody knows
+};
+
+verb verb_of(process_state::kind k)
 {
-    wait_report shorter = wait;
-    shorter.operations = shorter.more = 0;
-    shorter.unexpected = 0;
-    for (std::size_t i = 0; i < wait.operations && shorter.operations == 0; ++i)
-        if (wait.list[i].process == next)
-            shorter.add(wait.list[i]);
-    return shorter;
+    switch (k) {
+    case process_state::kind::computes: return {"computes", "compute"};
+    case process_state::kind::sleeps: return {"sleeps", "sleep"};
+    case process_state::kind::device: return {"waits for a device", "wait for a device"};
+    default: return {"", ""};
+    }
+}
+
+/// Of a rank that runs, and tells of no wait.
+doing outside(rank_view const& r, std::int64_t now_ns)
+{
+    constexpr std::int64_t moment = 500'000'000;
+    using kind = process_state::kind;
+    std::string const in = r.process.call.empty() ? std::string() : fmt::format(" (in {})", r.process.call);
+    switch (r.process.is) {
+    case kind::stopped: return {"is stopped (SIGSTOP)", "are stopped (SIGSTOP)"};
+    case kind::traced: return {"is stopped by a debugger", "are stopped by a debugger"};
+    case kind::gone: return {"has ended", "have ended"};
+    default: break;
+    }
+    bool const is_new = r.active_ns == 0;
+    if (!is_new && now_ns - r.active_ns < moment)
+        return {"is at work, and was in the library a moment ago", "are at work, and were in the library a moment ago"};
+    verb const does = verb_of(r.process.is);
+    if (is_new && *does.one == '\0')
+        return {"has not communicated yet", "have not communicated yet"};
+    if (is_new)
+        return {does.one + in + ", and has not communicated yet", does.many + in + ", and have not communicated yet"};
+    if (*does.one == '\0')
+        return {"is outside the library", "are outside the library", r.active_ns};
+    char const* const comma = r.process.is == kind::computes ? "," : "";
+    return {fmt::format("{}{} outside the library{}", does.one, comma, in), fmt::format("{}{} outside the library{}", does.many, comma, in),
+            r.active_ns};
 }
 
 } // namespace
+
+std::string describe(waited_operation const& o, std::size_t self)
+{
+    switch (o.what) {
+    case operation::kind::receive: return "a receive from " + who_and_tag(o, self);
+    case operation::kind::send: return "a send to " + who_and_tag(o, self);
+    case operation::kind::call: return fmt::format("a future of {} at {}", text_of(o.communicator), who(o, self));
+    case operation::kind::other: return std::string(text_of(o.communicator));
+    default: return who(o, self);
+    }
+}
 
 std::string describe(wait_report const& wait, std::size_t self, bool plural)
 {
     auto const call = text_of(wait.call);
     std::string text = plural ? "wait" : "waits";
-    text += call.starts_with("MPI_") ? " in " : " for ";
+    auto const all = wait.waited();
+    std::size_t const n = all.size();
+    std::size_t const more = wait.calls().empty() ? wait.more : 0;
+    bool const is_future = n != 0 && all[0].what == operation::kind::call;
+    if (is_future && call == "a future" && n == 1 && more == 0)
+        return text + " for " + describe(all[0], self);
+    text += call.starts_with("MPI_") || call.find("::") != call.npos ? " in " : " for ";
     text += call;
-    std::size_t const n = wait.operations;
     if (n == 0)
         return text;
+    if (is_future) {
+        text += "; not answered: ";
+        constexpr std::size_t most = 6;
+        for (std::size_t i = 0; i < n && i < most; ++i)
+            text += fmt::format("{}{} at {}", i == 0 ? "" : ", ", text_of(all[i].communicator), who(all[i], self));
+        return n + more > most ? text + ", ..." : text;
+    }
     text += " for ";
-    auto const all = std::span(wait.list).first(n);
-    if (n == 1 && wait.more == 0)
-        return text + (says_it(call, all[0]) ? who_and_tag(all[0], self) : one(all[0], self));
+    if (n == 1 && more == 0)
+        return text + (says_it(call, all[0]) ? who_and_tag(all[0], self) : describe(all[0], self));
     bool const parts = std::all_of(all.begin(), all.end(), [](auto const& o) { return o.what == operation::kind::part; });
     if (parts) {
         std::vector<std::size_t> ranks;
@@ -160,19 +185,18 @@ std::string describe(wait_report const& wait, std::size_t self, bool plural)
                 ranks.push_back(o.process);
         std::sort(ranks.begin(), ranks.end());
         ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-        return text + numbers(ranks) + (wait.more != 0 ? " and others" : "");
+        return text + numbers(ranks) + (more != 0 ? " and others" : "");
     }
-    text += fmt::format("{} operations: ", n + wait.more);
+    text += fmt::format("{} operations: ", n + more);
     constexpr std::size_t most = 6;
     for (std::size_t i = 0; i < n && i < most; ++i)
-        text += (i == 0 ? "" : "; ") + one(all[i], self);
-    return n + wait.more > most ? text + "; ..." : text;
+        text += (i == 0 ? "" : "; ") + describe(all[i], self);
+    return n + more > most ? text + "; ..." : text;
 }
 
 situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
 {
     using state = rank_view::state;
-    constexpr std::int64_t moment = 500'000'000;
     struct group {
         std::vector<std::size_t> members;
         std::string plural;
@@ -193,34 +217,40 @@ situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
             g.most = std::max(g.most, length);
         }
     };
-    std::vector<std::vector<std::size_t>> edges(ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         rank_view const& r = ranks[i];
-        edges[i] = waited_for(r, ranks.size());
         if (r.is == state::absent)
             put(i, "has not joined the job", "have not joined the job", 0);
         else if (r.is == state::left)
             put(i, "has left the job in order", "have left the job in order", 0);
         else if (r.is == state::dead)
             put(i, "has ended", "have ended", 0);
-        else if (r.wait) {
+        else if (r.wait && r.wait->call[0] != '\0') {
             std::string behind;
             if (auto const c = text_of(r.wait->communicator); !c.empty())
                 behind += fmt::format(" ({})", c);
             std::string end;
+            if (r.process.is == process_state::kind::stopped || r.process.is == process_state::kind::traced)
+                end += "; it " + outside(r, now_ns).one;
             if (r.wait->threads > 1)
                 end += fmt::format("; {} of its threads wait", r.wait->threads);
+            if (auto const calls = text_of_calls(*r.wait, i); !calls.empty())
+                end += "; " + calls;
             if (r.wait->unexpected != 0)
                 end += fmt::format("; {} message{} came that no receive asks for", r.wait->unexpected, r.wait->unexpected == 1 ? "" : "s");
             put(i, describe(*r.wait, i) + behind, describe(*r.wait, i, true) + behind, r.wait->since_ns, end);
-        } else if (!r.note.empty())
+        } else if (!r.note.empty() && !r.wait) {
             put(i, "waits for " + r.note, "wait for " + r.note, 0);
-        else if (r.active_ns == 0)
-            put(i, "computes, and has not communicated yet", "compute, and have not communicated yet", 0);
-        else if (now_ns - r.active_ns < moment)
-            put(i, "is at work, and was in the library a moment ago", "are at work, and were in the library a moment ago", 0);
-        else
-            put(i, "computes, outside the library", "compute, outside the library", r.active_ns);
+        } else {
+            // Calls run in its workers, whatever its other threads do.
+            doing d = outside(r, now_ns);
+            std::string const calls = r.wait ? text_of_calls(*r.wait, i) : std::string();
+            bool const is_halted = d.one.starts_with("is stopped");
+            if (!calls.empty() && !is_halted)
+                put(i, calls, calls, 0);
+            else
+                put(i, std::move(d.one), std::move(d.many), d.since, calls.empty() ? calls : "; " + calls);
+        }
     }
     situation s;
     for (auto const& [text, g] : groups) {
@@ -234,22 +264,7 @@ situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
         }
         s.ranks.push_back(line + g.behind);
     }
-    // Cycles that share no rank, the shortest through the lowest rank first.
-    std::vector<std::vector<std::size_t>> open = edges;
-    constexpr std::size_t most_cycles = 4;
-    for (std::size_t i = 0; i < ranks.size() && s.cycles.size() < most_cycles; ++i) {
-        auto const way = cycle_through(i, open);
-        if (way.empty())
-            continue;
-        std::string text;
-        for (std::size_t k = 0; k < way.size(); ++k) {
-            std::size_t const next = way[(k + 1) % way.size()];
-            text += fmt::format("{}rank {} {}", k == 0 ? "" : "; ", way[k], describe(about(*ranks[way[k]].wait, next), way[k]));
-        }
-        s.cycles.push_back(std::move(text));
-        for (std::size_t const r : way)
-            open[r].clear();
-    }
+    s.cycles = find_cycles(ranks);
     return s;
 }
 

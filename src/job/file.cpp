@@ -2,10 +2,13 @@
 
 #include "base/futex.hpp"
 #include "base/machine.hpp"
+#include "base/printable.hpp"
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
 #include "towline/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -66,8 +69,10 @@ void check_size(std::uint32_t size)
 std::uint64_t chosen_segment_bytes(std::uint32_t size, job_options const& options)
 {
     std::uint64_t bytes = options.segment_bytes;
-    if (bytes == 0)
+    if (bytes == 0) {
+        base::check_setting("TOWLINE_SEGMENT");
         bytes = base::setting_bytes("TOWLINE_SEGMENT", 0);
+    }
     if (bytes == 0)
         return default_segment_bytes(size);
     if (!std::has_single_bit(bytes) || bytes < min_segment_bytes)
@@ -125,6 +130,9 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
             fmt::format("making a job file of {} MiB (sparse; ulimit -f, TOWLINE_SEGMENT)", (control + size * segment) >> 20), errno);
 
     std::size_t const mapped = sizeof(control_header) + size * sizeof(rank_slot);
+    // Before anybody touches it: where there is no memory for it a touch is SIGBUS.
+    if (fallocate(file.get(), 0, 0, static_cast<off_t>(mapped)) != 0 && (errno == ENOSPC || errno == ENOMEM))
+        throw system_error("memory for the control block of a job (vm.overcommit_memory, the cgroup's limit)", errno);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (memory == MAP_FAILED)
         throw system_error("mapping the control block", errno);
@@ -191,14 +199,37 @@ char const* check_control(control_header const& header, std::uint64_t file_bytes
     return nullptr;
 }
 
+checked_header read_header(int job_fd)
+{
+    struct stat about {};
+    if (fstat(job_fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size < static_cast<off_t>(sizeof(control_header)))
+        throw error("it is not a job file");
+    int const seals = fcntl(job_fd, F_GET_SEALS);
+    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
+        throw error("it is not a sealed file");
+    // A copy is checked, and the copy is used: the file may change at any moment.
+    alignas(control_header) std::array<std::byte, sizeof(control_header)> copy{};
+    std::size_t have = 0;
+    while (have < copy.size()) {
+        ssize_t const got = pread(job_fd, copy.data() + have, copy.size() - have, static_cast<off_t>(have));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            throw system_error("reading the control block", got == 0 ? EIO : errno);
+        have += static_cast<std::size_t>(got);
+    }
+    auto const& header = *reinterpret_cast<control_header const*>(copy.data());
+    if (char const* const wrong = check_control(header, static_cast<std::uint64_t>(about.st_size)); wrong != nullptr)
+        throw error(wrong);
+    return {header.size, base::printable(header.job_id.data())};
+}
+
 control_view::control_view(int job_fd)
 {
-    void* page = mmap(nullptr, sizeof(control_header), PROT_READ, MAP_SHARED, job_fd, 0);
-    if (page == MAP_FAILED)
-        throw system_error("mapping the control block", errno);
-    std::uint32_t const size = static_cast<control_header*>(page)->size;
-    munmap(page, sizeof(control_header));
-    void* memory = mmap(nullptr, sizeof(control_header) + size * sizeof(rank_slot), PROT_READ | PROT_WRITE, MAP_SHARED, job_fd, 0);
+    checked_header about = read_header(job_fd);
+    size_ = about.size;
+    id_ = std::move(about.id);
+    void* memory = mmap(nullptr, sizeof(control_header) + size_ * sizeof(rank_slot), PROT_READ | PROT_WRITE, MAP_SHARED, job_fd, 0);
     if (memory == MAP_FAILED)
         throw system_error("mapping the control block", errno);
     header_ = static_cast<control_header*>(memory);
@@ -206,7 +237,7 @@ control_view::control_view(int job_fd)
 
 control_view::~control_view()
 {
-    munmap(header_, sizeof(control_header) + header_->size * sizeof(rank_slot));
+    munmap(header_, sizeof(control_header) + size_ * sizeof(rank_slot));
 }
 
 bool control_view::mark_dead(int rank, int status) noexcept

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace towline::job {
 
@@ -37,15 +38,30 @@ public:
     control_view& operator=(control_view const&) = delete;
     ~control_view();
 
+    /// Ranks may write here, and whatever they like.
     [[nodiscard]] control_header& header() const noexcept { return *header_; }
-    [[nodiscard]] std::span<rank_slot> slots() const noexcept { return {reinterpret_cast<rank_slot*>(header_ + 1), header_->size}; }
+    [[nodiscard]] std::span<rank_slot> slots() const noexcept { return {reinterpret_cast<rank_slot*>(header_ + 1), size_}; }
+    /// The job's name, as it was when this view was made.
+    [[nodiscard]] std::string const& id() const noexcept { return id_; }
 
     /// Marks a rank dead with its wait(2) status and wakes everybody who may wait for it. Once per rank; false if it was dead already.
     bool mark_dead(int rank, int status) noexcept;
 
 private:
     control_header* header_;
+    std::uint32_t size_;  ///< read once: what the header says later may be anything
+    std::string id_;
 };
+
+/// What of a header holds for as long as a job runs, read once and checked.
+struct checked_header {
+    std::uint32_t size = 0;
+    std::string id;  ///< printable
+};
+/// Reads the header of a file that another process made, and that may be hostile. Throws error: it is no job file that this version knows,
+/// or one that could shrink under its readers.
+[[nodiscard]] checked_header read_header(int job_fd);
+
 
 /// Identifies the namespace in which this process's pids count; 0 where /proc does not tell. Does not allocate.
 [[nodiscard]] std::uint64_t pid_namespace() noexcept;

@@ -63,4 +63,8 @@ private:
     friend struct joiner;
 };
 
+/// Ends this process with the code, after what it explains on standard error; the launcher says no more of it. What the program has
+/// printed is flushed. `of`: the membership, if it is a member.
+[[noreturn]] void abort_process(membership* of, int code, std::string_view explanation) noexcept;
+
 } // namespace towline::job

@@ -237,7 +237,7 @@ membership& membership::instance()
                 raise("", f);
             (void)file.release();
             (void)j.claim(0);
-            base::set_log_rank(-1);
+            base::set_log_rank(base::logs(base::log_level::debug) ? 0 : -1);
         }
     } catch (...) {
         stage.store(outside, std::memory_order_release);

@@ -1,5 +1,6 @@
 #include "job/waits.hpp"
 
+#include "base/printable.hpp"
 #include "job/control.hpp"
 
 #include <algorithm>
@@ -9,6 +10,11 @@
 namespace towline::job {
 
 static_assert(std::is_trivially_copyable_v<wait_report>);
+
+std::string_view text_of(std::span<char const> text) noexcept
+{
+    return {text.data(), static_cast<std::size_t>(std::find(text.begin(), text.end(), '\0') - text.begin())};
+}
 
 void set_text(std::span<char> to, std::string_view text) noexcept
 {
@@ -25,6 +31,26 @@ void wait_report::add(waited_operation const& operation) noexcept
         list[operations++] = operation;
     else
         ++more;
+}
+
+namespace {
+
+bool is_of_a_call(waited_operation const& o) noexcept
+{
+    return o.what == waited_operation::kind::runs || o.what == waited_operation::kind::held;
+}
+
+} // namespace
+
+std::span<waited_operation const> wait_report::waited() const noexcept
+{
+    auto const all = std::span(list).first(operations);
+    return all.first(static_cast<std::size_t>(std::find_if(all.begin(), all.end(), is_of_a_call) - all.begin()));
+}
+
+std::span<waited_operation const> wait_report::calls() const noexcept
+{
+    return std::span(list).first(operations).subspan(waited().size());
 }
 
 void wait_board::publish(wait_report const& told) noexcept
@@ -69,10 +95,11 @@ std::optional<wait_report> wait_board::read() const noexcept
         std::memcpy(static_cast<void*>(&told), image.data(), sizeof told);
         // Another process wrote it: it may be anything.
         told.operations = std::min<std::uint32_t>(told.operations, wait_report::most);
+        told.since_ns = std::max<std::int64_t>(told.since_ns, 0);
+        told.quiet_ns = std::max<std::int64_t>(told.quiet_ns, 0);
         auto const tidy = [](std::span<char> text) {
             text.back() = '\0';
-            for (char& c : text.first(std::strlen(text.data())))
-                c = (c >= ' ' && c <= '~') || (c & 0x80) != 0 ? c : '?';
+            base::make_printable(text.first(std::strlen(text.data())));
         };
         tidy(told.call);
         tidy(told.communicator);
@@ -93,27 +120,29 @@ rank_view view_of(rank_slot const& slot)
     default: v.is = rank_view::state::running;
     }
     v.unfinished = (slot.marks.load(std::memory_order_relaxed) & mark_unfinished) != 0;
-    v.active_ns = slot.waits.active_ns.load(std::memory_order_relaxed);
+    v.active_ns = std::max<std::int64_t>(slot.waits.active_ns.load(std::memory_order_relaxed), 0);
     v.wait = slot.waits.read();
     for (char const& place : slot.waiting_for) {
         char const c = __atomic_load_n(&place, __ATOMIC_RELAXED);
         if (c == '\0')
             break;
-        v.note += c >= ' ' && c <= '~' ? c : '?';
+        v.note += c;
     }
+    base::make_printable(v.note);
     return v;
 }
 
 bool all_are_stuck(std::span<rank_view const> ranks, std::int64_t now_ns, std::int64_t quiet_ns) noexcept
 {
-    bool any = false;
+    bool any = false;  // waits for something
     for (auto const& r : ranks) {
         if (r.is == rank_view::state::absent)
             return false;  // it is still to come
         if (r.is != rank_view::state::running)
             continue;
-        any = true;
-        if (!r.wait || r.wait->computing != 0 || now_ns - r.wait->quiet_ns < quiet_ns)
+        any = any || !r.wait || r.wait->idle == 0;
+        bool const is_halted = r.process.is == process_state::kind::stopped || r.process.is == process_state::kind::traced;
+        if (!r.wait || is_halted || r.wait->computing != 0 || now_ns - r.wait->quiet_ns < quiet_ns)
             return false;
     }
     return any;

@@ -47,6 +47,7 @@ void core::throw_under_way()
 void core::finish(request& r) noexcept
 {
     auto const then = r.then;
+    r.place_ = next_place();
     request::state before = request::state::pending;
     if (config.threaded)
         before = r.state_.exchange(request::state::ended, std::memory_order_acq_rel);
@@ -59,13 +60,6 @@ void core::finish(request& r) noexcept
     if (before == request::state::detached)
         recycle(r);
     count_end();
-}
-
-void core::finish_at_once(request& r) noexcept
-{
-    r.state_.store(request::state::ended, std::memory_order_release);
-    if (r.then != nullptr)
-        r.then(r);
 }
 
 void core::abandon(request& r) noexcept

@@ -194,6 +194,8 @@ public:
     // For people. Any thread, also while others wait.
 
     [[nodiscard]] std::vector<pending_operation> pending(std::size_t at_most = 64) const;
+    /// Messages that wait for a receive: from whom, with which source and tag, how large.
+    [[nodiscard]] std::vector<pending_operation> unreceived(std::size_t at_most = 64) const;
     /// "receive from rank 1 (peer 3), tag 7, context 5".
     [[nodiscard]] static std::string describe(pending_operation const&);
 
@@ -205,6 +207,8 @@ public:
         std::uint64_t throttled = 0;         ///< times that senders were told to hold back, so far
     };
     [[nodiscard]] statistics numbers() const;
+    /// As statistics::unexpected, of the contexts for which `counts` is true.
+    [[nodiscard]] std::uint64_t unexpected(bool (*counts)(context_id)) const;
 
 private:
     friend class taken_message;

@@ -29,6 +29,18 @@ std::vector<pending_operation> matcher::pending(std::size_t at_most) const
     return all;
 }
 
+std::vector<pending_operation> matcher::unreceived(std::size_t at_most) const
+{
+    std::vector<pending_operation> all;
+    core& c = *core_;
+    core::guard const g(c);
+    c.unexpected.for_each([&](unexpected_message& m) {
+        if (all.size() < at_most)
+            all.push_back({operation::none, {m.letter.context, m.letter.source, m.letter.tag}, m.from, m.bytes, false});
+    });
+    return all;
+}
+
 std::string matcher::describe(pending_operation const& o)
 {
     if (o.what == operation::send)
@@ -45,6 +57,15 @@ matcher::statistics matcher::numbers() const
     core& c = *core_;
     core::guard const g(c);
     return {c.unexpected.size(), c.unexpected_bytes, c.posted.size(), c.ready_errors.load(std::memory_order_relaxed), c.throttled};
+}
+
+std::uint64_t matcher::unexpected(bool (*counts)(context_id)) const
+{
+    core& c = *core_;
+    core::guard const g(c);
+    std::uint64_t n = 0;
+    c.unexpected.for_each([&](unexpected_message const& m) { n += counts(m.letter.context) ? 1 : 0; });
+    return n;
 }
 
 } // namespace towline::matching

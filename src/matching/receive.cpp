@@ -41,7 +41,7 @@ inline void core::place(sink const& to, envelope const& e, std::span<std::byte c
 void core::bring(sink const& to, envelope const& e, peer from, std::uint64_t where, std::uint64_t bytes, status& result) noexcept
 {
     try {
-        std::byte const* const there = engine_.look(from, where, bytes);
+        std::byte const* const there = engine_.look(where, bytes);
         if (to.unpack != nullptr || bytes > to.capacity) [[unlikely]]
             return place(to, e, {there, bytes}, result);
         engine_.bring(to.data, there, bytes);
@@ -227,7 +227,7 @@ void matcher::start_receive(request& r, pattern const& p, peer from, sink const&
     }
     if (m == nullptr) {
         r.result_ = {p.source, p.tag, 0, outcome::peer_died, false};
-        return core::finish_at_once(r);
+        return c.finish_at_once(r);
     }
     peer const sender = m->from;
     c.deliver_unexpected(r, *m);

@@ -36,6 +36,9 @@ public:
     [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
     /// How it ended. After `done()` only.
     [[nodiscard]] status const& result() const noexcept { return result_; }
+    /// Its place in the order in which the matcher's operations ended, from 1 on; two that ended at the same time on two threads may share
+    /// one. After `done()` only.
+    [[nodiscard]] std::uint64_t place() const noexcept { return place_; }
 
     /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside the call that starts it. Null: not
     /// wanted. May start operations and use this request again; must not wait or throw. Set before the start.
@@ -62,6 +65,7 @@ private:
     pattern pattern_;          ///< of a send: its envelope
     peer peer_ = no_peer;      ///< the other side, as far as known
     std::uint64_t sequence_ = 0;
+    std::uint64_t place_ = 0;
     chain_link<request> link_; ///< in the queue, or in the pool
     sink sink_;
     void* behind_ = nullptr;   ///< what the engine or a peer will end: a sending_slot or a landing

@@ -222,7 +222,7 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     c.begin(r, operation::send);
     if (c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]] {
         r.result_ = {};
-        return core::finish_at_once(r);
+        return c.finish_at_once(r);
     }
     c.send_waiting(r, to, e, data, bytes, mode);
 }

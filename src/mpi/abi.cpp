@@ -5,6 +5,7 @@
 #include "mpi/info.hpp"
 #include "mpi/message.hpp"
 #include "mpi/request.hpp"
+#include "mpi/session.hpp"
 
 #include <array>
 #include <bit>

@@ -4,6 +4,7 @@
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
 #include "mpi/request.hpp"
+#include "mpi/session.hpp"
 
 namespace towline::mpi {
 namespace {
@@ -18,7 +19,7 @@ void detach(bsend_space& space, void* buffer_addr, MPI_Count* size)
 /// Of MPI_Buffer_iflush and its like.
 class flush final : public activity {
 public:
-    flush(bsend_space& space, communicator& holds) : space_(space), holds_(holds) {}
+    flush(bsend_space& space, object& holds) : space_(space), holds_(holds) {}
     bool done() override
     {
         done_ = done_ || space_.is_empty();
@@ -32,11 +33,11 @@ public:
 
 private:
     bsend_space& space_;
-    ref<communicator> const holds_;
+    ref<object> const holds_;
     bool done_ = false;
 };
 
-[[nodiscard]] MPI_Request begin_flush(bsend_space& space, communicator& holds)
+[[nodiscard]] MPI_Request begin_flush(bsend_space& space, object& holds)
 {
     auto& r = request_table::instance().acquire();
     r.work = std::make_unique<flush>(space, holds);
@@ -93,6 +94,27 @@ void comm_iflush_buffer(MPI_Comm comm, MPI_Request* request)
 {
     communicator& c = get(comm, "comm");
     *request = begin_flush(c.buffer(), c);
+}
+
+void session_attach_buffer(MPI_Session session, void* buffer, MPI_Count size)
+{
+    get(session, "session").buffer().attach(buffer, size);
+}
+
+void session_detach_buffer(MPI_Session session, void* buffer_addr, MPI_Count* size)
+{
+    detach(get(session, "session").buffer(), buffer_addr, size);
+}
+
+void session_flush_buffer(MPI_Session session)
+{
+    get(session, "session").buffer().flush(the_matcher());
+}
+
+void session_iflush_buffer(MPI_Session session, MPI_Request* request)
+{
+    mpi::session& s = get(session, "session");
+    *request = begin_flush(s.buffer(), s);
 }
 
 } // namespace calls

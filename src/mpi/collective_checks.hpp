@@ -1,6 +1,7 @@
 #pragma once
 // What plans of collective operations check and reckon.
 
+#include "mpi/collective_operation.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/failure.hpp"
 #include "mpi/payload.hpp"
@@ -14,7 +15,7 @@ namespace towline::mpi {
 [[noreturn, gnu::cold]] void throw_root(communicator const&, int root);
 [[noreturn, gnu::cold]] void throw_in_place(char const* parameter);
 [[noreturn, gnu::cold]] void throw_alias();
-[[noreturn, gnu::cold]] void throw_unlike(std::uint64_t sent, std::uint64_t expected);
+[[gnu::cold]] void spoil_unlike(collective_operation&, std::uint64_t sent, std::uint64_t expected);
 [[noreturn, gnu::cold]] void throw_too_many(std::int64_t count, std::int64_t times);
 [[noreturn, gnu::cold]] void throw_only_within(communicator const&);
 
@@ -49,11 +50,11 @@ inline void check_alias(payload const& send, payload const& receive, bool same_t
         check_alias(send.data(), receive.data(), static_cast<std::uint64_t>(send.bytes()));
 }
 
-/// What this rank gives itself has the size that it expects.
-inline void check_own(std::uint64_t sent, std::uint64_t expected)
+/// What this rank gives itself has the size that it expects. Else it takes part all the same: others are in the operation.
+inline void check_own(collective_operation& o, std::uint64_t sent, std::uint64_t expected)
 {
     if (sent != expected) [[unlikely]]
-        throw_unlike(sent, expected);
+        spoil_unlike(o, sent, expected);
 }
 
 [[nodiscard]] inline std::int64_t times(std::int64_t count, int n)

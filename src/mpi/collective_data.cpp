@@ -52,7 +52,7 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
 void all_to_all(work& o, communicator& c, bool in_place)
 {
     if (auto const rank = static_cast<std::size_t>(c.rank()); !in_place && !c.is_inter()) {
-        check_own(o.sending().sizes[rank], o.receiving().sizes[rank]);
+        check_own(o, o.sending().sizes[rank], o.receiving().sizes[rank]);
         check_alias(o.sending().at(rank), o.receiving().at(rank), o.sending().sizes[rank]);
     }
     collective::alltoallv(o.schedule(), c.team(), in_place ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses,
@@ -63,11 +63,13 @@ void all_to_all(work& o, communicator& c, bool in_place)
 
 void barrier(work& o, communicator& c)
 {
+    o.describe({"MPI_Barrier"});
     collective::barrier(o.schedule(), c.team());
 }
 
 void bcast(work& o, communicator& c, void* buffer, MPI_Count count, MPI_Datatype datatype, int root)
 {
+    o.describe({"MPI_Bcast", root, count, datatype});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -81,6 +83,7 @@ void bcast(work& o, communicator& c, void* buffer, MPI_Count count, MPI_Datatype
 void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
             MPI_Datatype recvtype, int root)
 {
+    o.describe({"MPI_Gather", root, root == c.rank() ? recvcount : sendcount, root == c.rank() ? recvtype : sendtype});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -99,7 +102,7 @@ void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, 
         return collective::gather(o.schedule(), c.team(), collective::in_place, receive, in.each, r.root);
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
-    check_own(bytes(out), in.each);
+    check_own(o, bytes(out), in.each);
     check_alias(out, mine, sendtype == recvtype);
     collective::gather(o.schedule(), c.team(), o.input(out), receive, in.each, r.root);
 }
@@ -107,6 +110,7 @@ void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, 
 void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
              wide_array recvcounts, wide_array displs, MPI_Datatype recvtype, int root)
 {
+    o.describe({"MPI_Gatherv", root});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -124,7 +128,7 @@ void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
         return collective::gatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses, r.root);
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
-    check_own(bytes(out), in.sizes[rank]);
+    check_own(o, bytes(out), in.sizes[rank]);
     check_alias(out.data(), in.at(rank), in.sizes[rank]);
     collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses, r.root);
 }
@@ -132,6 +136,7 @@ void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
 void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
              MPI_Datatype recvtype, int root)
 {
+    o.describe({"MPI_Scatter", root, root == c.rank() ? sendcount : recvcount, root == c.rank() ? sendtype : recvtype});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -146,7 +151,7 @@ void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
     if (recvbuf == MPI_IN_PLACE)
         return collective::scatter(o.schedule(), c.team(), send, const_cast<void*>(collective::in_place), out.each, r.root);
     payload const in(recvbuf, recvcount, recvtype, receive_names);
-    check_own(out.each, bytes(in));
+    check_own(o, out.each, bytes(in));
     check_alias(block_of(c.rank(), sendbuf, sendcount, sendtype, send_names), in, sendtype == recvtype);
     collective::scatter(o.schedule(), c.team(), send, o.output(in), out.each, r.root);
 }
@@ -154,6 +159,7 @@ void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
 void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf,
               MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
+    o.describe({"MPI_Scatterv", root});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -170,7 +176,7 @@ void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcoun
         return collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, const_cast<void*>(collective::in_place),
                                     out.sizes[rank], r.root);
     payload const in(recvbuf, recvcount, recvtype, receive_names);
-    check_own(out.sizes[rank], bytes(in));
+    check_own(o, out.sizes[rank], bytes(in));
     check_alias(out.at(rank), in.data(), out.sizes[rank]);
     collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, o.output(in), bytes(in), r.root);
 }
@@ -178,6 +184,7 @@ void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcoun
 void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                MPI_Count recvcount, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Allgather", -1, recvcount, recvtype});
     all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
     void* const receive = o.output(in.all);
     if (is_in_place(c, sendbuf, "sendbuf")) {
@@ -188,7 +195,7 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     if (!c.is_inter()) {
-        check_own(bytes(out), in.each);
+        check_own(o, bytes(out), in.each);
         check_alias(out, block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names), sendtype == recvtype);
     }
     collective::allgather(o.schedule(), c.team(), o.input(out), bytes(out), receive, in.each);
@@ -197,6 +204,7 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
 void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                 wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Allgatherv"});
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     work::blocks& in = o.receiving();
     add_blocks(o, in, partners(c.peers()), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
@@ -207,7 +215,7 @@ void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcou
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     if (!c.is_inter()) {
-        check_own(bytes(out), in.sizes[rank]);
+        check_own(o, bytes(out), in.sizes[rank]);
         check_alias(out.data(), in.at(rank), in.sizes[rank]);
     }
     collective::allgatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses);
@@ -216,12 +224,13 @@ void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcou
 void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
               MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Alltoall", -1, recvcount, recvtype});
     all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
     if (is_in_place(c, sendbuf, "sendbuf"))
         return collective::alltoall(o.schedule(), c.team(), collective::in_place, in.each, o.inout(in.all), in.each);
     all_blocks const out(sendbuf, sendcount, sendtype, c.peers(), send_names);
     if (!c.is_inter()) {
-        check_own(out.each, in.each);
+        check_own(o, out.each, in.each);
         check_alias(out.all, in.all, sendtype == recvtype);
     }
     void const* const send = o.input(out.all);
@@ -231,6 +240,7 @@ void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount
 void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
                void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Alltoallv"});
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtype, in_place ? use::both : use::received,
                received_blocks);
@@ -242,6 +252,7 @@ void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcou
 void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes,
                void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype const* recvtypes)
 {
+    o.describe({"MPI_Alltoallw"});
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
     add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtypes, in_place ? use::both : use::received,
                received_with_types);

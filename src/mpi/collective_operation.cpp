@@ -25,6 +25,23 @@ int code_of(collective::ending e) noexcept
     return MPI_ERR_OTHER;
 }
 
+collective::call_card collective_operation::card() const
+{
+    collective::call_card card;
+    card.set_name(about_.name);
+    card.root = about_.root;
+    if (about_.type != MPI_DATATYPE_NULL && about_.count >= 0) {
+        layout::datatype const& type = get(about_.type, "datatype").layout();
+        card.bytes = static_cast<std::uint64_t>(type.size()) * static_cast<std::uint64_t>(about_.count);
+        // Bytes go with everything; of more than one kind only their number is compared.
+        if (auto const kind = type.uniform(); kind && card.bytes != 0 && *kind != layout::kind::byte && *kind != layout::kind::packed)
+            card.type = static_cast<std::uint64_t>(*kind);
+    }
+    if (about_.op != MPI_OP_NULL)
+        card.operation = is_predefined(about_.op) ? reinterpret_cast<std::uintptr_t>(about_.op) : collective::call_card::any;
+    return card;
+}
+
 void collective_operation::start(communicator& c, std::uint32_t sequence)
 {
     for (stage const& s : stages_)
@@ -64,7 +81,7 @@ int collective_operation::finish() noexcept
     return code;
 }
 
-char const* collective_operation::explain(int code) noexcept
+char const* collective_operation::meaning_of(int code) noexcept
 {
     switch (code) {
     case MPI_ERR_TRUNCATE:
@@ -81,6 +98,7 @@ void collective_operation::clear() noexcept
     sending_.clear();
     receiving_.clear();
     reduction_.clear();
+    spoiled_by_.clear();
 }
 
 collective_operation* pooled_operation::take()

@@ -2,6 +2,7 @@
 // A collective operation of the program while it is built and runs: its schedule, what is packed before it and unpacked after it, and what
 // it holds meanwhile. Blocking, nonblocking and persistent calls use the same; it is used again as often as wanted, and keeps its memory.
 
+#include "collective/call_check.hpp"
 #include "collective/request.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/payload.hpp"
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,25 @@ public:
     void pack_before(payload const& from, std::byte* to) { stages_.push_back({from, from.type(), to, true, false}); }
     void unpack_after(payload const& to, std::byte* from) { stages_.push_back({to, to.type(), from, false, true}); }
 
+    /// What is called, for a check of calls (collective/call_check.hpp): of the elements `count` and `type` are those on which this rank and
+    /// others have to agree; negative, and null: none.
+    struct description {
+        char const* name = "";
+        int root = -1;
+        MPI_Count count = -1;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Op op = MPI_OP_NULL;
+    };
+    void describe(description const& d) noexcept { about_ = d; }
+    [[nodiscard]] collective::call_card card() const;
+
+    /// This rank's own arguments do not fit together, as `what` says: it takes part in the operation, which fails.
+    void spoil(std::string what)
+    {
+        schedule().spoil();
+        spoiled_by_ = std::move(what);
+    }
+
     /// Where the blocks of ranks are: addresses, sizes in bytes (of reductions: in elements).
     struct blocks {
         std::vector<std::uint64_t> sizes;
@@ -70,10 +91,13 @@ public:
     void wait(communicator& c, char const* call);
     /// Started, and left to whoever makes progress.
     void leave();
+    /// When it is done.
+    [[nodiscard]] collective::ending result() const noexcept { return request_.result(); }
     /// Once after each start, when it is done: unpacks. The code of the error, or MPI_SUCCESS.
     int finish() noexcept;
-    /// What that code means.
-    [[nodiscard]] static char const* explain(int code) noexcept;
+    /// What that code means here.
+    [[nodiscard]] char const* explain(int code) const noexcept { return spoiled_by_.empty() ? meaning_of(code) : spoiled_by_.c_str(); }
+    [[nodiscard]] static char const* meaning_of(int code) noexcept;
 
     /// Nothing is under way: forgets what it was built for.
     void clear() noexcept;
@@ -96,6 +120,8 @@ private:
     mpi::reduction reduction_;
     std::vector<stage> stages_;
     blocks sending_, receiving_;
+    description about_;
+    std::string spoiled_by_;  ///< empty: by nothing
 };
 
 /// One from a pool of a few, or a new one; goes back to the pool.

@@ -66,6 +66,7 @@ struct buffers {
 
 void reduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root)
 {
+    o.describe({"MPI_Reduce", root, count, datatype, op});
     rooted const r = rooted_at(c, root);
     if (!r.takes_part)
         return;
@@ -84,6 +85,7 @@ void reduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
 
 void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
+    o.describe({"MPI_Allreduce", -1, count, datatype, op});
     o.reduction().set(op, datatype);
     buffers const b = both(o, c, sendbuf, recvbuf, count);
     collective::allreduce(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how());
@@ -91,6 +93,7 @@ void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI
 
 void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op)
 {
+    o.describe({.name = "MPI_Reduce_scatter", .op = op});
     o.reduction().set(op, datatype);
     check_array(recvcounts.is_null(), c.size(), "recvcounts");
     std::int64_t total = 0;
@@ -107,6 +110,7 @@ void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf
 void reduce_scatter_block(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
                           MPI_Op op)
 {
+    o.describe({"MPI_Reduce_scatter_block", -1, recvcount, datatype, op});
     o.reduction().set(op, datatype);
     check_count(recvcount, "recvcount");
     buffers const b = part(o, c, sendbuf, recvbuf, times(recvcount, c.size()), recvcount);
@@ -115,6 +119,7 @@ void reduce_scatter_block(work& o, communicator& c, void const* sendbuf, void* r
 
 void scan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
+    o.describe({"MPI_Scan", -1, count, datatype, op});
     only_within(c);
     o.reduction().set(op, datatype);
     buffers const b = both(o, c, sendbuf, recvbuf, count);
@@ -123,6 +128,7 @@ void scan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Coun
 
 void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
+    o.describe({"MPI_Exscan", -1, count, datatype, op});
     only_within(c);
     o.reduction().set(op, datatype);
     auto const n = static_cast<std::uint64_t>(count);

@@ -1,7 +1,12 @@
 // Requests for collective operations: nonblocking and persistent ones.
 
 #include "mpi/collective_calls.hpp"
+#include "mpi/process.hpp"
 #include "mpi/status.hpp"
+
+#include <atomic>
+#include <optional>
+#include <string>
 
 namespace towline::mpi {
 namespace {
@@ -13,12 +18,18 @@ public:
     void start() override
     {
         finished_ = false;
+        if (collective::checks_calls() && !check_) [[unlikely]]
+            return start_check();
         operation_->start(*comm_, sequence_);
         operation_->leave();
     }
     bool done() override
     {
-        if (!finished_ && operation_->done()) {
+        if (checking_.load(std::memory_order_acquire))
+            return false;
+        if (!finished_ && !why_.empty()) {
+            finished_ = true;
+        } else if (!finished_ && operation_->done()) {
             code_ = operation_->finish();
             finished_ = true;
         }
@@ -32,14 +43,50 @@ public:
         set_cancelled(status, false);
         return code_;
     }
-    [[nodiscard]] char const* explain(int code) const override { return collective_operation::explain(code); }
+    [[nodiscard]] char const* explain(int code) const override { return why_.empty() ? operation_->explain(code) : why_.c_str(); }
 
 private:
+    /// First what all call, once; the operation begins when that is known.
+    void start_check()
+    {
+        check_.emplace(comm_->team(), operation_->card());
+        collective::schedule& s = exchange_.schedule();
+        s.clear();
+        check_->build(s);
+        exchange_.user = this;
+        exchange_.then = [](collective::collective_request& r) { static_cast<collective_activity*>(r.user)->end_check(); };
+        checking_.store(true, std::memory_order_relaxed);
+        exchange_.start(process::instance().matcher(), comm_->team(), collective::team::check_sequence(sequence_));
+    }
+    void end_check() noexcept
+    {
+        try {
+            if (exchange_.result() != collective::ending::ok)
+                fail(code_of(exchange_.result()), collective_operation::meaning_of(code_of(exchange_.result())));
+            else if (auto const found = check_->find())
+                fail(code_of(found->what), found->text);
+            else
+                operation_->start(*comm_, sequence_);
+        } catch (...) {
+            fail(MPI_ERR_NO_MEM, "there is no memory to begin it");
+        }
+        checking_.store(false, std::memory_order_release);
+    }
+    void fail(int code, std::string why)
+    {
+        code_ = code;
+        why_ = std::move(why);
+    }
+
     ref<communicator> const comm_;
     std::uint32_t const sequence_;
     pooled_operation operation_;
     bool finished_ = true;
     int code_ = MPI_SUCCESS;
+    std::optional<collective::call_check> check_;
+    collective::collective_request exchange_;
+    std::atomic<bool> checking_{false};
+    std::string why_;  ///< the check found something
 };
 
 /// A new request for the operation, which `use` begins or not; freed where that throws.

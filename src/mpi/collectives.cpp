@@ -10,7 +10,7 @@ namespace towline::mpi {
 
 void throw_ending(int code)
 {
-    throw failure(code, collective_operation::explain(code));
+    throw failure(code, collective_operation::meaning_of(code));
 }
 
 namespace calls {

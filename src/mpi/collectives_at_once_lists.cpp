@@ -31,7 +31,7 @@ struct extent {
     using lists = collective::at_once_lists;
     auto const given = static_cast<std::size_t>(c.size() - 1);
     std::uint64_t const table = lists::table_bytes(given, e.others);
-    return given <= lists::most_given && table <= collective::lanes::payload_bytes && may_begin(c, lists::most_of(table, largest));
+    return given <= lists::most_given && table <= collective::lanes::payload_bytes && may_begin_lists(c, lists::most_of(table, largest));
 }
 /// The own block lies at `own`, or in its place, and is as big as it should be.
 [[nodiscard]] bool fits_own(communicator const& c, listed_blocks const& all, own_block const& own) noexcept
@@ -60,11 +60,11 @@ bool gatherv(communicator& c, char const* call, void const* sendbuf, MPI_Count s
     own_block own;
     if (root == c.rank()) {
         auto const e = look(c, all);
-        if (!e.is_good || !fits_own(c, all, own = find_own(c, all, {sendbuf, sendcount, sendtype})) || !may_begin(c, e.largest))
+        if (!e.is_good || !fits_own(c, all, own = find_own(c, all, {sendbuf, sendcount, sendtype})) || !may_begin_lists(c, e.largest))
             return false;
     } else {
         own = {bytes_of(sendcount, sendtype), const_cast<void*>(sendbuf)};
-        if (own.bytes == 0 || !is_memory(sendbuf) || !may_begin(c, own.bytes))
+        if (own.bytes == 0 || !is_memory(sendbuf) || !may_begin_lists(c, own.bytes))
             return false;
     }
     run<collective::at_once_lists>(c, call, [&](auto& o) { return o.gather(own.at, own.bytes, all, root); });
@@ -84,7 +84,7 @@ bool scatterv(communicator& c, char const* call, void const* sendbuf, wide_array
             return false;
     } else {
         own = {bytes_of(recvcount, recvtype), recvbuf};
-        if (own.bytes == 0 || !is_memory(recvbuf) || !may_begin(c, own.bytes))
+        if (own.bytes == 0 || !is_memory(recvbuf) || !may_begin_lists(c, own.bytes))
             return false;
     }
     run<collective::at_once_lists>(c, call, [&](auto& o) { return o.scatter(all, own.at, own.bytes, root); });
@@ -101,7 +101,7 @@ bool allgatherv(communicator& c, char const* call, void const* sendbuf, MPI_Coun
     if (!e.is_good)
         return false;
     auto const own = find_own(c, all, {sendbuf, sendcount, sendtype});
-    if (!fits_own(c, all, own) || !may_begin(c, e.largest))
+    if (!fits_own(c, all, own) || !may_begin_lists(c, e.largest))
         return false;
     run<collective::at_once_lists>(c, call, [&](auto& o) { return o.allgather(own.at, all, e.largest); });
     return true;

@@ -75,8 +75,14 @@ private:
 
 [[nodiscard]] inline bool may_begin(communicator& c, std::uint64_t bytes) noexcept
 {
-    collective::lanes* const l = c.team().lanes();
+    collective::lanes* const l = c.team().quick_lanes();
     return l != nullptr && collective::at_once_may_begin(*l, bytes);
+}
+
+/// Where memory is tight, those by lists are done by steps (lane_builder::agree).
+[[nodiscard]] inline bool may_begin_lists(communicator& c, std::uint64_t bytes) noexcept
+{
+    return may_begin(c, bytes) && !c.team().quick_lanes()->is_tight();
 }
 
 template <class Kind = collective::at_once, class Operation>

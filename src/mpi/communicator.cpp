@@ -3,6 +3,7 @@
 #include "mpi/process.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace towline::mpi {
 namespace {
@@ -23,6 +24,14 @@ void communicator::enter(std::uint32_t number)
     // Receives from any source are those of the program only.
     process::instance().matcher().set_members(context(plane::point_to_point), &is_member, &others());
     entered_ = true;
+}
+
+std::string communicator::described() const
+{
+    if (std::string n = name(); !n.empty())
+        return n;
+    return remote_ ? fmt::format("an intercommunicator of {} and {} ranks", size(), remote_->size())
+                   : fmt::format("a communicator of {} {}", size(), size() == 1 ? "rank" : "ranks");
 }
 
 communicator::~communicator()

@@ -11,6 +11,7 @@
 #include "mpi/group.hpp"
 #include "mpi/info.hpp"
 #include "mpi/object.hpp"
+#include "mpi/partitioned.hpp"
 #include "mpi/phase.hpp"
 #include "mpi/topology.hpp"
 
@@ -27,7 +28,8 @@ enum class plane : std::uint32_t {
     point_to_point,
     collective,  ///< the program's collective operations
     internal,    ///< ours: what ranks agree on while they make communicators
-    tagged,      ///< ours under tags: of MPI_Finalize, and of calls that some of the members make under a tag of the program
+    tagged,      ///< ours under tags: of MPI_Finalize, of calls that some of the members make under a tag of the program, and (with
+                 ///< sources above all ranks) of partitioned communication
 };
 
 class communicator final : public object {
@@ -72,13 +74,13 @@ public:
     [[nodiscard]] handler_slot& handler() noexcept { return handler_; }
     [[nodiscard]] mpi::error_site error_site() const
     {
-        std::string const n = name();
-        return {handler_.get(), "the error handler of " + (n.empty() ? "its communicator" : n), handle()};
+        return {handler_.get(), "the error handler of " + described(), handle()};
     }
     [[nodiscard]] attribute_set& attributes() noexcept { return attributes_; }
     [[nodiscard]] info& hints() noexcept { return *hints_; }
     /// What the program attached for buffered sends.
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
+    [[nodiscard]] partitioned_pairs& pairs() noexcept { return pairs_; }
 
     /// The handle that the program has for it; null while it has none.
     [[nodiscard]] MPI_Comm handle() const noexcept { return handle_.load(std::memory_order_acquire); }
@@ -89,6 +91,8 @@ public:
         std::scoped_lock const lock(mutex_);
         return name_;
     }
+    /// For error texts: its name, or what it is.
+    [[nodiscard]] std::string described() const;
     void set_name(std::string_view name)
     {
         std::scoped_lock const lock(mutex_);
@@ -116,6 +120,7 @@ private:
     std::span<process_id const> const peers_;
     handler_slot handler_;
     bsend_space buffer_;
+    partitioned_pairs pairs_;
     attribute_set attributes_;
     ref<info> const hints_;
     ref<group> const local_;

@@ -16,6 +16,8 @@ ref<communicator> make_communicator(communicator& parent, ref<group> local, ref<
 {
     ref<errhandler> const handler = parent.handler().get();
     auto c = make<communicator>(std::move(local), std::move(remote), *handler, 0, std::move(t));
+    if (parent.handler().was_set())
+        c->handler().set(handler);
     c->enter(number);
     process::instance().numbers().tell();
     return c;

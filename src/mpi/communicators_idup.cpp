@@ -77,6 +77,8 @@ void duplicate(MPI_Comm comm, info const* hints, MPI_Comm* newcomm, MPI_Request*
     ref<errhandler> const handler = c.handler().get();
     auto made = make<communicator>(ref<group>(c.local()), c.is_inter() ? ref<group>(c.remote()) : ref<group>(), *handler, 0,
                                    c.topology() != nullptr ? ref<topology>(*c.topology()) : ref<topology>());
+    if (c.handler().was_set())
+        made->handler().set(handler);
     if (hints != nullptr)
         made->hints().merge(*hints);
     communicator& copy = *made;

@@ -97,6 +97,9 @@ void throw_no_buffer(void const* buffer, std::int64_t count, char const* paramet
 {
     if (buffer == MPI_IN_PLACE)
         throw failure(MPI_ERR_BUFFER, fmt::format("{} is MPI_IN_PLACE, which has no meaning here", parameter));
+    if (buffer == nullptr)
+        throw failure(MPI_ERR_BUFFER, fmt::format("{} is NULL, and {} elements shall lie there (MPI_BOTTOM is NULL, too: the datatype's "
+                                                  "displacements are no addresses)", parameter, count));
     throw failure(MPI_ERR_BUFFER, fmt::format("{} is {:#x}, and {} elements shall lie there: the datatype's displacements are no addresses",
                                               parameter, reinterpret_cast<std::uintptr_t>(buffer), count));
 }

@@ -1,13 +1,11 @@
 #include "mpi/errhandler.hpp"
 
-#include "base/log.hpp"
 #include "job/job.hpp"
+#include "mpi/error_instances.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 
-#include <cstdio>
 #include <fmt/format.h>
-#include <unistd.h>
 
 namespace towline::mpi {
 namespace {
@@ -99,6 +97,9 @@ void call_handler(error_site const& site, int code, std::string const& happened)
         if (site.handler->of() == handled::file) {
             MPI_File file = site.file;
             reinterpret_cast<MPI_File_errhandler_function*>(site.handler->function())(&file, &code, happened.c_str());
+        } else if (site.handler->of() == handled::session) {
+            MPI_Session session = site.session;
+            reinterpret_cast<MPI_Session_errhandler_function*>(site.handler->function())(&session, &code, happened.c_str());
         } else {
             MPI_Comm comm = site.comm;
             reinterpret_cast<MPI_Comm_errhandler_function*>(site.handler->function())(&comm, &code, happened.c_str());
@@ -106,23 +107,14 @@ void call_handler(error_site const& site, int code, std::string const& happened)
         return;
     case errhandler::action::fatal:
     case errhandler::action::abort:
-        abort_job(code, fmt::format("{} The job ends here, because {} is {}.", happened, site.name,
+        abort_job(error_instances::without_instance(code), fmt::format("{} The job ends here, because {} is {}.", happened, site.name,
                                     predefined_name(bits_of(site.handler->handle()))));
     }
 }
 
 void abort_job(int code, std::string const& explanation) noexcept
 {
-    base::log_line(explanation);
-    if (process::instance_or_null() != nullptr)
-        job::membership::instance().self().marks.fetch_or(job::mark_explained);
-    // What the program printed before; not where another thread holds the stream, perhaps for ever.
-    if (ftrylockfile(stdout) == 0) {
-        (void)fflush_unlocked(stdout);
-        funlockfile(stdout);
-    }
-    int const status = code & 0xff;
-    _exit(status == 0 && code != 0 ? 1 : status);
+    job::abort_process(process::instance_or_null() != nullptr ? &job::membership::instance() : nullptr, code, explanation);
 }
 
 } // namespace towline::mpi

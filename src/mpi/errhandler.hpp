@@ -52,11 +52,19 @@ public:
     {
         std::scoped_lock const lock(mutex_);
         handler_ = std::move(handler);
+        was_set_ = true;
+    }
+    /// `set` was called: it is no longer the initial one, or was made so on purpose.
+    [[nodiscard]] bool was_set() const
+    {
+        std::scoped_lock const lock(mutex_);
+        return was_set_;
     }
 
 private:
     mutable std::mutex mutex_;
     ref<errhandler> handler_;
+    bool was_set_ = false;
 };
 
 /// For errors of calls without an object while MPI does not run (9.3.2, the initial error handler), and of file calls without a file.
@@ -69,6 +77,7 @@ struct error_site {
     std::string name;  ///< "the error handler of MPI_COMM_WORLD"; for a person
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_File file = MPI_FILE_NULL;
+    MPI_Session session = MPI_SESSION_NULL;
 };
 
 [[nodiscard]] error_site file_error_site();

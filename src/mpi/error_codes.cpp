@@ -1,6 +1,7 @@
 #include "mpi/error_codes.hpp"
 
 #include "mpi/abi.hpp"
+#include "mpi/error_instances.hpp"
 #include "mpi/failure.hpp"
 #include "mpi/handles.hpp"
 
@@ -196,6 +197,7 @@ void error_codes::remove_string(int code)
 
 int error_codes::class_of(int code) const
 {
+    code = error_instances::without_instance(code);
     if (is_predefined(code))
         return code;
     std::scoped_lock const lock(mutex_);
@@ -207,6 +209,11 @@ int error_codes::class_of(int code) const
 
 std::string error_codes::text_of(int code) const
 {
+    if (error_instances::is_one(code)) {
+        if (auto text = error_instances::instance().text_of(code))
+            return *std::move(text);
+        code = error_instances::class_of(code);
+    }
     if (is_predefined(code)) {
         char const* const text = code == MPI_ERR_LASTCODE          ? "last code of the standard"
                                  : code >= MPI_T_ERR_CANNOT_INIT ? tool_texts[static_cast<std::size_t>(code - MPI_T_ERR_CANNOT_INIT)]
@@ -222,6 +229,7 @@ std::string error_codes::text_of(int code) const
 
 std::string error_codes::name_of(int code) const
 {
+    code = error_instances::without_instance(code);
     if (char const* const name = error_class_name(code))
         return name;
     std::scoped_lock const lock(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
-// Error classes, codes and strings (9.4, 9.5): those of the standard, and those that the program adds.
+// Error classes, codes and strings (9.4, 9.5): those of the standard, those of single errors (error_instances.hpp), and those that the
+// program adds.
 
 #include <map>
 #include <mutex>

@@ -5,6 +5,7 @@ generate.py headers DIR          writes mpi_functions.h and mpi_profiling.h (com
 generate.py headers DIR --check  exit 1 if those in DIR are not what it would write
 generate.py entries DIR          writes mpi/calls.hpp, names.cpp and one entries_CHAPTER.cpp a chapter (built into libmpi_abi)
 generate.py entries DIR --list   prints the names of the files it would write, separated by semicolons
+generate.py coverage ROOT        writes what is built into ROOT's README.md and docs/mpi.md (committed); --check as above
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import sys
 import textwrap
 
+import coverage
 import table
 
 WIDTH = 140
@@ -133,13 +135,16 @@ def is_required(function: table.Function, p: table.Parameter) -> bool:
         return p.direction != ">"
     if p.kind.name == "attribute":
         return bool(p.direction)
-    return bool(p.direction) or p.kind.name == "string"
+    return bool(p.direction) or p.kind.name in ("string", "f08_status")
 
 
 def body(function: table.Function) -> list[str]:
     """Statements inside the try block of a function that is built."""
     out = [] if function.anytime else ["enter();"]
     out += [f"require({p.name}, \"{p.name}\");" for p in function.parameters if is_required(function, p)]
+    # What a call makes is null where the call fails. Not of datatypes: one may lie in the array that it is made of.
+    out += [f"*{p.name} = {p.kind.null};" for p in function.parameters
+            if p.kind.name in ("comm", "group") and p.direction == ">" and not p.array]
     arguments, after = [], []
     for p in function.parameters:
         converts = p.kind.large and not function.large and p.direction and not p.array
@@ -171,9 +176,16 @@ def entry(function: table.Function) -> str:
     return "\n".join(out + ["}", ""])
 
 
+def undefined(chapter: table.Chapter) -> list[str]:
+    """Names of the chapter that mpi.h also defines as macros."""
+    if chapter.name not in table.BEYOND_THE_ABI:
+        return []
+    return ["// mpi.h has macros of some of these names.", *(f"#undef {f.cname}" for f in chapter.functions), ""]
+
+
 def entries(chapter: table.Chapter) -> str:
     out = [GENERATED + f"// {chapter.title}: the entry points.", "", "#include \"mpi/calls.hpp\"", "#include \"mpi/entry.hpp\"", "",
-           "namespace {", "", "using namespace towline::mpi;", ""]
+           *undefined(chapter), "namespace {", "", "using namespace towline::mpi;", ""]
     out += [description(f) for f in chapter.functions if not (f.built and plain(f))]
     out += ["} // namespace", "", "extern \"C\" {", ""]
     for function in chapter.functions:
@@ -211,14 +223,15 @@ def write(folder: pathlib.Path, files: dict[str, str]) -> None:
 def main(arguments: list[str]) -> int:
     kinds, chapters = table.read()
     what, folder, *options = arguments
-    if what == "headers":
-        files = headers(chapters)
+    if what in ("headers", "coverage"):
+        files = headers(chapters) if what == "headers" else coverage.files(pathlib.Path(folder), chapters)
         if "--check" not in options:
             write(pathlib.Path(folder), files)
             return 0
         stale = [name for name, text in files.items() if (pathlib.Path(folder) / name).read_text() != text]
         if stale:
-            print(f"{', '.join(stale)}: not what functions.table says; run src/mpi/generate.py headers include")
+            folder = "include" if what == "headers" else "."
+            print(f"{', '.join(stale)}: not what functions.table says; run src/mpi/generate.py {what} {folder}")
         return 1 if stale else 0
     if what == "entries":
         names = {f"entries_{c.name}.cpp": c for c in chapters}

@@ -16,9 +16,10 @@ int rank_in(std::vector<process_id> const& members, process_id self) noexcept
     return found == members.end() ? MPI_UNDEFINED : static_cast<int>(found - members.begin());
 }
 
-ref<group> made(std::vector<process_id> members, process_id self)
+/// Of members of `from`.
+ref<group> made(std::vector<process_id> members, process_id self, group const& from)
 {
-    return members.empty() ? ref<group>(group::empty()) : make<group>(std::move(members), self);
+    return members.empty() ? ref<group>(group::empty()) : make<group>(std::move(members), self, from.origin());
 }
 
 /// Marks ranks; throws for those that are outside or marked twice.
@@ -38,7 +39,9 @@ std::vector<bool> marked(group const& g, std::span<int const> ranks)
 
 } // namespace
 
-group::group(std::vector<process_id> members, process_id self) : members_(std::move(members)), self_(self), rank_(rank_in(members_, self))
+group::group(std::vector<process_id> members, process_id self, object* origin)
+    : members_(std::move(members)), self_(self), rank_(rank_in(members_, self)),
+      origin_(origin != nullptr ? ref<object>(*origin) : ref<object>())
 {
 }
 
@@ -86,7 +89,7 @@ ref<group> set_union(group const& a, group const& b)
     positions const in_a(a);
     std::vector<process_id> members(a.members().begin(), a.members().end());
     std::ranges::copy_if(b.members(), std::back_inserter(members), [&](process_id p) { return in_a.of(p) == MPI_UNDEFINED; });
-    return made(std::move(members), std::max(a.self(), b.self()));
+    return made(std::move(members), std::max(a.self(), b.self()), a);
 }
 
 ref<group> set_intersection(group const& a, group const& b)
@@ -94,7 +97,7 @@ ref<group> set_intersection(group const& a, group const& b)
     positions const in_b(b);
     std::vector<process_id> members;
     std::ranges::copy_if(a.members(), std::back_inserter(members), [&](process_id p) { return in_b.of(p) != MPI_UNDEFINED; });
-    return made(std::move(members), a.self());
+    return made(std::move(members), a.self(), a);
 }
 
 ref<group> set_difference(group const& a, group const& b)
@@ -102,7 +105,7 @@ ref<group> set_difference(group const& a, group const& b)
     positions const in_b(b);
     std::vector<process_id> members;
     std::ranges::copy_if(a.members(), std::back_inserter(members), [&](process_id p) { return in_b.of(p) == MPI_UNDEFINED; });
-    return made(std::move(members), a.self());
+    return made(std::move(members), a.self(), a);
 }
 
 ref<group> including(group const& g, std::span<int const> ranks)
@@ -112,7 +115,7 @@ ref<group> including(group const& g, std::span<int const> ranks)
     members.reserve(ranks.size());
     for (int const rank : ranks)
         members.push_back(g.member(rank));
-    return made(std::move(members), g.self());
+    return made(std::move(members), g.self(), g);
 }
 
 ref<group> excluding(group const& g, std::span<int const> ranks)
@@ -122,7 +125,7 @@ ref<group> excluding(group const& g, std::span<int const> ranks)
     for (int rank = 0; rank < g.size(); ++rank)
         if (!out[static_cast<std::size_t>(rank)])
             members.push_back(g.member(rank));
-    return made(std::move(members), g.self());
+    return made(std::move(members), g.self(), g);
 }
 
 std::vector<int> expand(group const& g, std::span<rank_range const> ranges)

@@ -14,8 +14,8 @@ using process_id = int;
 
 class group final : public object {
 public:
-    /// `self` is the process that asks for its rank.
-    group(std::vector<process_id> members, process_id self);
+    /// `self` is the process that asks for its rank. `origin`: the session whose process set the members come from; null: none.
+    group(std::vector<process_id> members, process_id self, object* origin = nullptr);
 
     /// MPI_GROUP_EMPTY.
     [[nodiscard]] static group& empty() noexcept;
@@ -26,11 +26,13 @@ public:
     [[nodiscard]] process_id member(int rank) const noexcept { return members_[static_cast<std::size_t>(rank)]; }
     [[nodiscard]] std::span<process_id const> members() const noexcept { return members_; }
     [[nodiscard]] process_id self() const noexcept { return self_; }
+    [[nodiscard]] object* origin() const noexcept { return origin_.get(); }
 
 private:
     std::vector<process_id> const members_;
     process_id const self_;
     int const rank_;
+    ref<object> const origin_;
 };
 
 /// Where the processes of a group are in it, in constant time.

@@ -32,11 +32,18 @@ void introduce(communicator& c, char const* call)
     collective::introduction i(c.team(), process::instance().node_memory(), shares_cores);
     pooled_operation const o;
     i.build(o->schedule());
-    o->start(c, c.team().next_sequence());
+    o->start(c, collective::team::introduction_sequence);
     o->wait(c, call);
-    if (int const code = o->finish(); code != MPI_SUCCESS)
+    if (int const code = o->finish(); code != MPI_SUCCESS) {
+        i.fail(o->result());
         throw_ending(code);
-    i.finish();
+    }
+    try {
+        i.finish();
+    } catch (...) {
+        i.fail(collective::ending::lost);
+        throw;
+    }
 }
 
 } // namespace towline::mpi

@@ -44,6 +44,7 @@ void exchange(work& o, communicator& c, collective::neighbourhood const& n)
 void neighbor_allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                         MPI_Count recvcount, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Neighbor_allgather"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcount, recvtype, use::received, receive_names);
     gather(o, c, n, sendbuf, sendcount, sendtype);
@@ -52,6 +53,7 @@ void neighbor_allgather(work& o, communicator& c, void const* sendbuf, MPI_Count
 void neighbor_allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                          wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Neighbor_allgatherv"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
     gather(o, c, n, sendbuf, sendcount, sendtype);
@@ -60,6 +62,7 @@ void neighbor_allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Coun
 void neighbor_alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                        MPI_Count recvcount, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Neighbor_alltoall"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcount, recvtype, use::received, receive_names);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcount, sendtype, use::sent, send_names);
@@ -69,6 +72,7 @@ void neighbor_alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count 
 void neighbor_alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
                         void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
 {
+    o.describe({"MPI_Neighbor_alltoallv"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, rdispls, recvtype, use::received, received_blocks);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks);
@@ -79,6 +83,7 @@ void neighbor_alltoallw(work& o, communicator& c, void const* sendbuf, wide_arra
                         MPI_Datatype const* sendtypes, void* recvbuf, wide_array recvcounts, MPI_Aint const* rdispls,
                         MPI_Datatype const* recvtypes)
 {
+    o.describe({"MPI_Neighbor_alltoallw"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, rdispls, recvtypes, use::received, received_with_types);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types);

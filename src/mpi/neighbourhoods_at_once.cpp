@@ -41,7 +41,8 @@ template <class Out, class In>
     if (n.destinations.size() > lists::most_given || n.sources.size() > lists::most_given)
         return false;
     auto const given = static_cast<int>(n.destinations.size()), taken = static_cast<int>(n.sources.size());
-    if (!out.are_good(given) || !in.are_good(taken) || !std::ranges::all_of(n.destinations, is_other) || !std::ranges::all_of(n.sources, is_other))
+    if (!out.are_good(given) || !in.are_good(taken) || !std::ranges::all_of(n.destinations, is_other) ||
+        !std::ranges::all_of(n.sources, is_other))
         return false;
     std::uint64_t largest = 0, sent = 0;
     for (int i = 0; i < given; ++i) {
@@ -51,7 +52,7 @@ template <class Out, class In>
     for (int i = 0; i < taken; ++i)
         largest = std::max(largest, in.size(i));
     std::uint64_t const table = lists::table_bytes(n.destinations.size(), sent);
-    if (table > collective::lanes::payload_bytes || !may_begin(c, lists::most_of(table, largest)))
+    if (table > collective::lanes::payload_bytes || !may_begin_lists(c, lists::most_of(table, largest)))
         return false;
     run<lists>(c, call, [&](auto& o) { return o.exchange(n, out, in); });
     return true;

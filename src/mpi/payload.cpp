@@ -11,6 +11,10 @@ namespace towline::mpi {
 void payload::look(MPI_Datatype handle, payload_names const& names)
 {
     check_count(count_, names.count);
+    if (count_ == 0 && handle == MPI_DATATYPE_NULL) {  // as other libraries take it
+        bytes_ = 0;
+        return;
+    }
     datatype& type = get_committed(handle, names.datatype);
     check_buffer(buffer_, count_, type, names.buffer);
     layout::datatype const& l = type.layout();
@@ -21,6 +25,14 @@ void payload::look(MPI_Datatype handle, payload_names const& names)
         buffer_ = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(buffer_) + static_cast<std::uintptr_t>(s.displacement()));
     else
         type_ = &type;
+}
+
+payload payload::of_nobody(MPI_Count count, MPI_Datatype handle, payload_names const& names)
+{
+    check_count(count, names.count);
+    if (handle != MPI_DATATYPE_NULL)
+        (void)get_committed(handle, names.datatype);
+    return {};
 }
 
 void payload::pack(void* to) const

@@ -45,6 +45,10 @@ public:
             look(datatype, names);
     }
 
+    /// The data of a transfer with MPI_PROC_NULL, which has none: the datatype may be MPI_DATATYPE_NULL, as in other libraries. Throws
+    /// MPI_ERR_COUNT or MPI_ERR_TYPE.
+    [[nodiscard, gnu::cold]] static payload of_nobody(MPI_Count count, MPI_Datatype datatype, payload_names const& names = {});
+
     [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
     /// The bytes lie in a row from `data` on.
     [[nodiscard]] bool in_a_row() const noexcept { return type_ == nullptr; }

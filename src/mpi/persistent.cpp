@@ -29,9 +29,8 @@ void send_init(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest
                MPI_Request* handle)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
     check_send_tag(tag);
-    (void)is_destination(c, dest);
+    payload const data = is_destination(c, dest) ? payload(buf, count, datatype) : payload::of_nobody(count, datatype);
     *handle = make_persistent(c, data, false, mode, dest, tag);
 }
 
@@ -46,6 +45,7 @@ void check_startable(request const& r, char const* parameter)
 void restart(request& r)
 {
     payload const data = r.data;
+    r.forget_place();
     if (r.work)
         r.work->start();
     else if (r.is_receive)
@@ -82,9 +82,8 @@ void bsend_init(void const* buf, MPI_Count count, MPI_Datatype datatype, int des
 void recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request* request)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
     check_receive_tag(tag);
-    (void)is_source(c, source);
+    payload const data = is_source(c, source) ? payload(buf, count, datatype) : payload::of_nobody(count, datatype);
     *request = make_persistent(c, data, true, send_kind::standard, source, tag);
 }
 

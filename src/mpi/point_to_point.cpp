@@ -28,13 +28,23 @@ namespace {
                                                  matching::send_mode mode, char const* call)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
     check_send_tag(tag);
-    if (!is_destination(c, dest))
+    if (!is_destination(c, dest)) {
+        (void)payload::of_nobody(count, datatype);
         return;
+    }
+    payload const data(buf, count, datatype);
     if (!data.in_a_row() || mode != matching::send_mode::standard ||
         !the_matcher().send_at_once(c.peer(dest), envelope_of(c, tag), data.data(), static_cast<std::uint64_t>(data.bytes()))) [[unlikely]]
         send_and_wait(buf, count, datatype, dest, tag, c, mode, call);
+}
+
+[[gnu::noinline, gnu::cold]] void receive_from_nobody(MPI_Count count, MPI_Datatype datatype, int tag, MPI_Comm comm, MPI_Status* status)
+{
+    (void)get(comm, "comm");
+    (void)payload::of_nobody(count, datatype);
+    check_receive_tag(tag);
+    fill_no_process(status);
 }
 
 /// What MPI_Sendrecv and MPI_Sendrecv_replace do: a send that has to wait has its receive before it, so that rings and self messages go
@@ -101,11 +111,12 @@ void rsend(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, in
 
 void recv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status* status)
 {
+    if (source == MPI_PROC_NULL) [[unlikely]]
+        return receive_from_nobody(count, datatype, tag, comm, status);
     communicator& c = get(comm, "comm");
     payload data(buf, count, datatype);
     check_receive_tag(tag);
-    if (!is_source(c, source))
-        return fill_no_process(status);
+    (void)is_source(c, source);
     matching::status const s = the_matcher().receive(pattern_of(c, source, tag), source_peer(c, source), data.sink(), "MPI_Recv");
     fill(status, s, data.bytes());
     if (s.error != matching::outcome::ok) [[unlikely]]
@@ -116,8 +127,10 @@ void sendrecv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, i
               MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status* status)
 {
     communicator& c = get(comm, "comm");
-    payload const out(sendbuf, sendcount, sendtype, send_names);
-    payload in(recvbuf, recvcount, recvtype, receive_names);
+    payload const out = dest == MPI_PROC_NULL ? payload::of_nobody(sendcount, sendtype, send_names)
+                                              : payload(sendbuf, sendcount, sendtype, send_names);
+    payload in = source == MPI_PROC_NULL ? payload::of_nobody(recvcount, recvtype, receive_names)
+                                         : payload(recvbuf, recvcount, recvtype, receive_names);
     check_send_tag(sendtag, "sendtag");
     check_receive_tag(recvtag, "recvtag");
     std::unique_ptr<std::byte[]> packed;
@@ -130,7 +143,7 @@ void sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int des
                       MPI_Status* status)
 {
     communicator& c = get(comm, "comm");
-    payload data(buf, count, datatype);
+    payload data = dest == MPI_PROC_NULL && source == MPI_PROC_NULL ? payload::of_nobody(count, datatype) : payload(buf, count, datatype);
     check_send_tag(sendtag, "sendtag");
     check_receive_tag(recvtag, "recvtag");
     std::array<std::byte, 1024> small;

@@ -67,6 +67,7 @@ void mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status
         *message = MPI_MESSAGE_NO_PROC;
         return fill_no_process(status);
     }
+    *message = MPI_MESSAGE_NULL;
     matching::taken_message taken = the_matcher().mprobe(pattern_of(c, source, tag), source_peer(c, source), "MPI_Mprobe");
     if (!taken) {
         matching::status s;
@@ -94,7 +95,7 @@ void improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message
 
 void imrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Request* request)
 {
-    payload const data(buf, count, datatype);
+    payload const data = *message == MPI_MESSAGE_NO_PROC ? payload::of_nobody(count, datatype) : payload(buf, count, datatype);
     ref<mpi::message> const m = take_out(*message);
     auto& r = request_table::instance().acquire();
     if (!m) {
@@ -111,7 +112,7 @@ void imrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* mess
 
 void mrecv(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message, MPI_Status* status)
 {
-    payload data(buf, count, datatype);
+    payload data = *message == MPI_MESSAGE_NO_PROC ? payload::of_nobody(count, datatype) : payload(buf, count, datatype);
     ref<mpi::message> const m = take_out(*message);
     if (!m)
         return fill_no_process(status);

@@ -18,9 +18,9 @@ namespace towline::mpi {
 
 class process {
 public:
-    /// Joins the job, and returns when all its ranks have come here. Throws what that throws, and a failure where MPI ran already.
+    /// Joins the job, and returns when all its ranks have come here. Throws what that throws. One thread at a time.
     static void start(int argc, char* const* argv, int thread_level);
-    /// Deletes the attributes of MPI_COMM_SELF, brings what is under way to its end, waits for all ranks and leaves the job.
+    /// Brings what is under way to its end, waits for all ranks and leaves the job. One thread at a time.
     static void finish();
 
     /// Between the two.
@@ -46,12 +46,15 @@ private:
     process();
     /// Returns when all ranks have come here and nobody needs anything more of this one.
     void part();
+    /// Says in one line what the program started and did not receive.
+    void tell_of_leftovers();
 
     static inline std::atomic<process*> instance_{nullptr};
     std::unique_ptr<engine::engine> engine_;
     std::unique_ptr<matching::matcher> matcher_;
     std::unique_ptr<communicator_numbers> numbers_;
-    std::unique_ptr<watchdog> watchdog_;
+    std::unique_ptr<wait_teller> wait_teller_;
+    std::unique_ptr<engine::watchdog> watchdog_;
     std::unique_ptr<collective::node_memory> node_memory_;
     collective::lane_queue lane_queue_;
     bsend_space buffer_;

@@ -1,17 +1,22 @@
 // Start and end (11.2 to 11.4).
 
 #include "base/log.hpp"
+#include "base/settings_table.hpp"
 #include "engine/process_engine.hpp"
 #include "job/job.hpp"
 #include "mpi/calls.hpp"
+#include "mpi/error_codes.hpp"
+#include "mpi/error_instances.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 #include "mpi/request.hpp"
+#include "mpi/session.hpp"
 
 #include <towline/error.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <numeric>
 #include <unistd.h>
@@ -22,7 +27,10 @@ namespace {
 /// Ranks may compute for days between two meetings; a dead one ends the wait.
 constexpr std::chrono::hours for_ever{24 * 365};
 
+/// Of MPI_Init and MPI_Finalize; sessions run MPI before, between and, if open, after them.
 std::mutex starting;
+constinit std::atomic<phase> world_phase{phase::before};
+int open_sessions = 0;  ///< under the lock
 std::atomic<int> level{MPI_THREAD_SINGLE};
 std::atomic<pthread_t> main_thread{};
 
@@ -33,14 +41,6 @@ int level_for(int required) noexcept
         if (required <= l)
             return l;
     return MPI_THREAD_MULTIPLE;
-}
-
-char const* name_of_level(int l) noexcept
-{
-    return l == MPI_THREAD_SINGLE       ? "MPI_THREAD_SINGLE"
-           : l == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
-           : l == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
-                                        : "MPI_THREAD_MULTIPLE";
 }
 
 int poll_lanes(void* context)
@@ -64,6 +64,23 @@ bool is_member(void* members, matching::peer who)
 }
 
 } // namespace
+
+char const* name_of_level(int l) noexcept
+{
+    return l == MPI_THREAD_SINGLE       ? "MPI_THREAD_SINGLE"
+           : l == MPI_THREAD_FUNNELED   ? "MPI_THREAD_FUNNELED"
+           : l == MPI_THREAD_SERIALIZED ? "MPI_THREAD_SERIALIZED"
+                                        : "MPI_THREAD_MULTIPLE";
+}
+
+int level_of_name(std::string_view name)
+{
+    for (int const l : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE})
+        if (name == name_of_level(l))
+            return l;
+    throw failure(MPI_ERR_INFO_VALUE, fmt::format("thread_level is \"{:.40}\"; it is MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, "
+                                                  "MPI_THREAD_SERIALIZED or MPI_THREAD_MULTIPLE", name));
+}
 
 process::process() : lane_queue_([](void* self, int change) { static_cast<process*>(self)->engine_->ask_polls(change); }, this) {}
 
@@ -100,6 +117,41 @@ void process::part()
     matcher_->drain(std::chrono::seconds(10), "MPI_Finalize");
 }
 
+void process::tell_of_leftovers()
+{
+    // Of the program: what is ours is in other planes.
+    auto const of_program = [](std::vector<matching::pending_operation> all, matching::operation what) {
+        std::erase_if(all, [what](auto const& o) {
+            return o.what != what || (o.about.context & 3) != static_cast<std::uint32_t>(plane::point_to_point);
+        });
+        return all;
+    };
+    engine_->progress();
+    constexpr std::size_t at_most = 1000;
+    auto const receives = of_program(matcher_->pending(at_most), matching::operation::receive);
+    auto const messages = of_program(matcher_->unreceived(at_most), matching::operation::none);
+    if (receives.empty() && messages.empty())
+        return;
+    auto const number = [](std::size_t n, char const* noun) {
+        return fmt::format("{}{} {}{}", n >= at_most ? "at least " : "", n, noun, n == 1 ? "" : "s");
+    };
+    std::string text = "MPI_Finalize: ";
+    if (!receives.empty()) {
+        matching::pattern const& first = receives.front().about;
+        text += fmt::format("{} {} begun and got no message (the first from {}, {})", number(receives.size(), "receive"),
+                            receives.size() == 1 ? "was" : "were",
+                            first.source == matching::any_source ? "any rank" : fmt::format("rank {}", first.source),
+                            first.tag == matching::any_tag ? "any tag" : fmt::format("tag {}", first.tag));
+    }
+    if (!messages.empty()) {
+        matching::pending_operation const& first = messages.front();
+        text += fmt::format("{}{} {} not received (the first from rank {}, tag {}, {} bytes)", receives.empty() ? "" : "; ",
+                            number(messages.size(), "message"), messages.size() == 1 ? "was" : "were", first.about.source, first.about.tag,
+                            first.bytes);
+    }
+    base::log(base::log_level::warning, "{}", text);
+}
+
 int process::thread_level() noexcept
 {
     return level.load(std::memory_order_acquire);
@@ -119,12 +171,7 @@ void throw_not_running()
 
 void process::start(int argc, char* const* argv, int thread_level)
 {
-    std::scoped_lock const lock(starting);
-    if (current_phase.load() == phase::running)
-        throw failure(MPI_ERR_OTHER, "MPI runs already: MPI_Init and MPI_Init_thread are called once");
-    if (current_phase.load() == phase::after)
-        throw failure(MPI_ERR_OTHER, "MPI_Finalize was called before: MPI cannot be started again");
-
+    base::check_settings();
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
     matching::options o;
@@ -136,7 +183,8 @@ void process::start(int argc, char* const* argv, int thread_level)
     p->node_memory_ = collective::heap_memory(*p->engine_);
     p->engine_->on_poll(&poll_lanes, p.get());
     p->numbers_ = std::make_unique<communicator_numbers>(*p->engine_);
-    p->watchdog_ = std::make_unique<watchdog>(job, *p->matcher_, thread_level);
+    p->wait_teller_ = std::make_unique<wait_teller>(*p->matcher_);
+    p->watchdog_ = std::make_unique<engine::watchdog>(job, *p->engine_, *p->wait_teller_, thread_level == MPI_THREAD_MULTIPLE);
     request_table::instance().begin(o.threaded);
     one_thread = !o.threaded;
     try {
@@ -165,22 +213,16 @@ void process::start(int argc, char* const* argv, int thread_level)
     env->set("thread_level", name_of_level(thread_level));
     predefined_of<MPI_Info>[1] = env.detach();  // stays: MPI_INFO_ENV may be asked after MPI_Finalize
 
-    job.self().marks.fetch_or(job::mark_unfinished);
     level = thread_level;
     main_thread = pthread_self();
     instance_ = p.release();
-    current_phase.store(phase::running, std::memory_order_release);
 }
 
 void process::finish()
 {
-    // The first action of all, while MPI still works (11.2.4).
-    instance().self_->attributes().clear(MPI_COMM_SELF);
-    instance().world_->attributes().clear(MPI_COMM_WORLD);
-
-    std::scoped_lock const lock(starting);
     job::membership& job = job::membership::instance();
     instance().part();
+    instance().tell_of_leftovers();
     current_phase.store(phase::after, std::memory_order_release);
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;
@@ -190,33 +232,101 @@ void process::finish()
     job.leave();
 }
 
+namespace {
+
+/// MPI runs from now on. Under the lock.
+void run(int argc, char* const* argv, int thread_level)
+{
+    if (process::instance_or_null() == nullptr)
+        process::start(argc, argv, thread_level);
+    job::membership::instance().self().marks.fetch_or(job::mark_unfinished);
+    current_phase.store(phase::running, std::memory_order_release);
+}
+
+/// At the exit of a process that had sessions and no MPI_Init, and has closed them: only now it is sure that none is opened any more.
+void finish_at_exit()
+{
+    std::scoped_lock const lock(starting);
+    if (process::instance_or_null() == nullptr || open_sessions != 0 || world_phase == phase::running)
+        return;
+    try {
+        process::finish();
+    } catch (std::exception const& e) {
+        base::log_line(e.what());
+    }
+}
+
+void start_world(int argc, char* const* argv, int thread_level)
+{
+    std::scoped_lock const lock(starting);
+    if (world_phase == phase::running)
+        throw failure(MPI_ERR_OTHER, "MPI runs already: MPI_Init and MPI_Init_thread are called once");
+    if (world_phase == phase::after)
+        throw failure(MPI_ERR_OTHER, "MPI_Finalize was called before: MPI cannot be started again");
+    run(argc, argv, thread_level);
+    world_phase = phase::running;
+}
+
+} // namespace
+
+void begin_session(int thread_level)
+{
+    std::scoped_lock const lock(starting);
+    if (world_phase == phase::after && process::instance_or_null() == nullptr)
+        throw failure(MPI_ERR_OTHER, "MPI_Finalize was called before, while no session was open: MPI cannot be started again");
+    run(0, nullptr, thread_level);
+    static bool const registered = std::atexit(&finish_at_exit) == 0;
+    (void)registered;
+    ++open_sessions;
+}
+
+void end_session()
+{
+    std::scoped_lock const lock(starting);
+    if (--open_sessions != 0 || world_phase == phase::running)
+        return;
+    if (world_phase == phase::after)
+        return process::finish();
+    process::instance().matcher().drain(std::chrono::seconds(10), "MPI_Session_finalize");
+    current_phase.store(phase::after, std::memory_order_release);
+    job::membership::instance().self().marks.fetch_and(~std::uint32_t{job::mark_unfinished});
+}
+
 namespace calls {
 
 void init(int* argc, char*** argv)
 {
-    process::start(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, MPI_THREAD_SINGLE);
+    start_world(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, MPI_THREAD_SINGLE);
 }
 
 void init_thread(int* argc, char*** argv, int required, int* provided)
 {
-    int const l = level_for(required);
-    process::start(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, l);
-    *provided = l;
+    start_world(argc != nullptr ? *argc : 0, argv != nullptr ? *argv : nullptr, level_for(required));
+    *provided = process::thread_level();
 }
 
 void finalize()
 {
-    process::finish();
+    // The first action of all, while MPI still works (11.2.4).
+    process::instance().self().attributes().clear(MPI_COMM_SELF);
+    process::instance().world().attributes().clear(MPI_COMM_WORLD);
+
+    std::scoped_lock const lock(starting);
+    if (world_phase != phase::running)
+        throw_not_running();
+    if (open_sessions == 0)
+        process::finish();
+    world_phase = phase::after;
 }
 
 void initialized(int* flag)
 {
-    *flag = current_phase.load(std::memory_order_acquire) != phase::before;
+    *flag = world_phase.load(std::memory_order_acquire) != phase::before;
 }
 
 void finalized(int* flag)
 {
-    *flag = current_phase.load(std::memory_order_acquire) == phase::after;
+    *flag = world_phase.load(std::memory_order_acquire) == phase::after;
 }
 
 void query_thread(int* provided)
@@ -232,8 +342,11 @@ void is_thread_main(int* flag)
 void abort(MPI_Comm comm, int errorcode)
 {
     communicator* const c = find(comm);
-    abort_job(errorcode, fmt::format("MPI_Abort was called on {}, with error code {}. The job ends here.",
-                                     c != nullptr ? c->name() : fmt::format("{:#x}, which is no communicator", bits_of(comm)), errorcode));
+    int const code = error_instances::without_instance(errorcode);
+    bool const told = code != errorcode;  // by a call that failed
+    abort_job(code, fmt::format("MPI_Abort was called on {}, with error code {}. The job ends here.",
+                                c != nullptr ? c->described() : fmt::format("{:#x}, which is no communicator", bits_of(comm)),
+                                told ? error_codes::instance().text_of(errorcode) : std::to_string(errorcode)));
 }
 
 } // namespace calls

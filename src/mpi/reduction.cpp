@@ -1,12 +1,16 @@
 #include "mpi/reduction.hpp"
 
+#include "base/checking.hpp"
+#include "base/log.hpp"
 #include "layout/stream.hpp"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace towline::mpi {
@@ -37,6 +41,36 @@ constexpr std::array<collective::operation, 32> operations = [] {
     throw failure(MPI_ERR_OP, fmt::format("{} is not defined for {}", name, layout::info(*type.layout().predefined()).name));
 }
 
+constexpr layout::kind char_as_number = std::is_signed_v<char> ? layout::kind::signed_char_c : layout::kind::unsigned_char_c;
+
+/// That a predefined operation works on MPI_CHAR.
+[[gnu::cold, gnu::noinline]] void tell_of_char(std::size_t operation) noexcept
+{
+    static std::atomic<bool> told{false};
+    try {
+        if (base::checking(base::check::types) && !told.exchange(true))
+            base::log_line(fmt::format("{} is used on MPI_CHAR, for which the MPI standard does not define it: it is done as on {} here. "
+                                       "Portable programs say MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR or MPI_INT8_T (said once)",
+                                       predefined_name(handle_traits<MPI_Op>::first + operation),
+                                       std::is_signed_v<char> ? "MPI_SIGNED_CHAR" : "MPI_UNSIGNED_CHAR"));
+    } catch (...) {  // a wrong TOWLINE_CHECK is told where MPI starts
+    }
+}
+
+/// The loop of the operation at that distance from MPI_OP_NULL; null: it is not defined for the kind.
+[[nodiscard]] collective::reduction loop_of(std::size_t place, layout::kind kind) noexcept
+{
+    collective::operation const what = operations[place];
+    if (what == collective::operation::no_op)
+        return nullptr;
+    if (kind != layout::kind::character_c) [[likely]]
+        return collective::find_reduction(what, kind);
+    collective::reduction const loop = collective::find_reduction(what, char_as_number);
+    if (loop != nullptr)
+        tell_of_char(place);
+    return loop;
+}
+
 [[nodiscard]] void* moved(void* at, std::int64_t by) noexcept
 {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(by));
@@ -48,9 +82,7 @@ collective::reduction reduction::of_predefined(MPI_Op op, MPI_Datatype type) noe
 {
     std::uint64_t const place = bits_of(op) - handle_traits<MPI_Op>::first;
     datatype const* const t = is_predefined(type) ? find(type) : nullptr;
-    if (place >= operations.size() || operations[place] == collective::operation::no_op || t == nullptr || !t->layout().predefined())
-        return nullptr;
-    return collective::find_reduction(operations[place], *t->layout().predefined());
+    return place < operations.size() && t != nullptr && t->layout().predefined() ? loop_of(place, *t->layout().predefined()) : nullptr;
 }
 
 void reduction::set(MPI_Op op, MPI_Datatype type)
@@ -66,8 +98,7 @@ void reduction::set(MPI_Op op, MPI_Datatype type)
     how_.commutative = o.commutes();
     how_.element = static_cast<std::uint64_t>(has_padding_ ? l.extent() : l.size());
     if (o.predefined() != MPI_OP_NULL) {
-        auto const what = operations[bits_of(o.predefined()) - handle_traits<MPI_Op>::first];
-        loop_ = what != collective::operation::no_op && kind ? collective::find_reduction(what, *kind) : nullptr;
+        loop_ = kind ? loop_of(bits_of(o.predefined()) - handle_traits<MPI_Op>::first, *kind) : nullptr;
         if (loop_ == nullptr) [[unlikely]]
             throw_not_for(o.predefined(), t);
         how_.apply = &apply_predefined;

@@ -3,8 +3,10 @@
 #include "mpi/datatype.hpp"
 #include "mpi/entry.hpp"
 #include "mpi/error_codes.hpp"
+#include "mpi/error_instances.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
+#include "mpi/session.hpp"
 
 #include <towline/error.hpp>
 
@@ -75,6 +77,7 @@ std::string text_of(parameter const& p, word value)
     case kind::index:
     case kind::error:
     case kind::keyval:
+    case kind::fint:
     case kind::t_safety:
     case kind::t_order: return text_of_number(p.kind, value.number());
     case kind::comm:
@@ -101,7 +104,7 @@ std::string text_of(parameter const& p, word value)
     case kind::buffer:
         if (value.bits() == reinterpret_cast<std::uintptr_t>(MPI_IN_PLACE))
             return "MPI_IN_PLACE";
-        [[fallthrough]];
+        return value.bits() == 0 ? "NULL" : fmt::format("{:#x}", value.bits());
     default: return value.bits() == 0 ? "null" : fmt::format("{:#x}", value.bits());
     }
 }
@@ -121,21 +124,49 @@ std::string text_of_call(function const& f, words arguments)
     return text + ')';
 }
 
-/// The object whose error handler is called (9.3): the communicator or file of the call, else MPI_COMM_SELF.
+/// Where the program set no handler of the communicator, nor of one that it comes from, that of MPI_COMM_WORLD stands in for the initial
+/// one, as in MPICH.
+error_site site_of(communicator& comm)
+{
+    error_site site = comm.error_site();
+    if (process* const p = process::instance_or_null(); p != nullptr && !comm.handler().was_set() && p->world().handler().was_set()) {
+        error_site const world = p->world().error_site();
+        site.handler = world.handler;
+        site.name = world.name;
+    }
+    return site;
+}
+
+/// The object whose error handler is called (9.3): the communicator, session or file of the call, else MPI_COMM_SELF.
 error_site site_of(function const& f, words arguments)
 {
     if (std::string_view(f.name).starts_with("MPI_File_"))
         return file_error_site();
     for (std::size_t i = 0; i < f.parameters.size(); ++i) {
         parameter const& p = f.parameters[i];
+        if (p.kind == kind::session && p.direction != direction::out) {
+            auto const handle = reinterpret_cast<MPI_Session>(handle_of(p, arguments[i]));
+            if (session* const s = find(handle))
+                return s->error_site(handle);
+        }
+        // What has no session yet says who is told.
+        if (std::string_view(f.name) == "MPI_Session_init" && p.kind == kind::errhandler)
+            if (errhandler* const h = find(reinterpret_cast<MPI_Errhandler>(arguments[i].bits())))
+                return {ref<errhandler>(*h), "the error handler that the call was given"};
         if (p.kind != kind::comm || p.array || p.direction == direction::out)
             continue;
         if (communicator* const comm = find(reinterpret_cast<MPI_Comm>(handle_of(p, arguments[i]))))
-            return comm->error_site();
+            return site_of(*comm);
     }
     if (process* const p = process::instance_or_null())
-        return p->self().error_site();
+        return site_of(p->self());
     return {initial_handler().get(), "the initial error handler"};
+}
+
+std::string on_rank()
+{
+    process* const p = process::instance_or_null();
+    return p != nullptr ? fmt::format(", on rank {} of MPI_COMM_WORLD", p->world().rank()) : std::string();
 }
 
 struct outcome {
@@ -170,11 +201,13 @@ outcome outcome_of_exception()
 
 int raise(function const& f, words arguments, outcome const& what)
 {
-    error_site const site = what.on ? what.on->error_site() : site_of(f, arguments);
-    std::string const happened = fmt::format("{} failed: {} ({}). The call was {}.", f.name, what.text,
-                                             error_codes::instance().name_of(what.code), text_of_call(f, arguments));
-    call_handler(site, what.code, happened);
-    return what.code;
+    error_site const site = what.on ? site_of(*what.on) : site_of(f, arguments);
+    std::string const name = error_codes::instance().name_of(what.code), call = text_of_call(f, arguments);
+    // A code that the program made, or got from a call of its own, stays.
+    int const code =
+        error_instances::instance().add(what.code, fmt::format("{}: {}. The call was {}{}.", name, what.text, call, on_rank()));
+    call_handler(site, code, fmt::format("{} failed: {} ({}). The call was {}.", f.name, what.text, name, call));
+    return code;
 }
 
 } // namespace

@@ -39,6 +39,8 @@ public:
     virtual int end() { return MPI_SUCCESS; }
     /// The program freed the request without waiting for it.
     virtual void released() {}
+    /// After `done()`: request::place; 0: it is when `done()` was first seen to be true.
+    [[nodiscard]] virtual std::uint64_t place() const { return 0; }
 };
 
 enum class send_kind : std::uint8_t { standard, synchronous, ready, buffered };
@@ -80,8 +82,24 @@ public:
         }
     }
 
+    /// After `done()`: its place in the order in which operations ended (matching::request::place); 0: it ended when it began.
+    [[nodiscard]] std::uint64_t place(matching::matcher const& m)
+    {
+        switch (what) {
+        case kind::nothing: return 0;
+        case kind::activity:
+            if (seen_ == 0)
+                seen_ = work->place() != 0 ? work->place() : m.completions() + 1;
+            return seen_;
+        default: return operation.place();
+        }
+    }
+    /// It begins again.
+    void forget_place() noexcept { seen_ = 0; }
+
 private:
     friend class request_table;
+    std::uint64_t seen_ = 0;                ///< of an activity: its place
     std::atomic<std::uint64_t> handle_{0};  ///< 0: free
     std::uint32_t generation_ = 0;
     std::uint32_t index_ = 0;
@@ -186,8 +204,10 @@ inline void request_table::recycle(request& r)
     r.is_active = true;
     if (r.packed)
         r.packed.reset();
-    if (r.work)
+    if (r.work) {
         r.work.reset();
+        r.seen_ = 0;
+    }
     if (r.type)
         r.type = {};
     r.next_free_ = free_;

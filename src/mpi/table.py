@@ -39,7 +39,7 @@ class Parameter:
         const = "" if self.direction else "const "
         if self.array:
             return f"{const}{base} {self.name}[]"
-        if self.direction or self.kind.name in ("buffer", "string", "status"):
+        if self.direction or self.kind.name in ("buffer", "string", "status", "f08_status"):
             return f"{const}{base}* {self.name}"
         return f"{base} {self.name}"
 
@@ -83,6 +83,9 @@ class Chapter:
     @property
     def functions(self) -> list[Function]:
         return [f for _, functions in self.sections for f in functions]
+
+
+BEYOND_THE_ABI = ("removed", "fortran")  # chapters
 
 
 class TableError(Exception):

@@ -3,7 +3,9 @@
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
 #include "mpi/request.hpp"
+#include "mpi/session.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace towline::mpi {
@@ -78,6 +80,7 @@ public:
         }
     }
     bool done() override { return receive_.done() && send_.done(); }
+    [[nodiscard]] std::uint64_t place() const override { return std::max(receive_.place(), send_.place()); }
     int result(MPI_Status& status) override
     {
         if (receives_)
@@ -101,16 +104,16 @@ private:
                                               send_kind kind, MPI_Request* handle)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
     check_send_tag(tag);
     request_table& all = request_table::instance();
     if (!is_destination(c, dest)) {
+        (void)payload::of_nobody(count, datatype);
         *handle = all.nothing().handle();
         return;
     }
+    payload const data(buf, count, datatype);
     if (kind == send_kind::buffered) {
-        bsend_space& space = c.buffer().is_attached() ? c.buffer() : process::instance().buffer();
-        space.send(the_matcher(), c.peer(dest), envelope_of(c, tag), data);
+        buffer_for(c).send(the_matcher(), c.peer(dest), envelope_of(c, tag), data);
         *handle = all.nothing().handle();
         return;
     }
@@ -134,8 +137,7 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
     if (!r.comm)
         r.comm = ref<communicator>(c);
     if (kind == send_kind::buffered) {
-        bsend_space& space = c.buffer().is_attached() ? c.buffer() : process::instance().buffer();
-        return space.send(the_matcher(), c.peer(dest), envelope_of(c, tag), data);
+        return buffer_for(c).send(the_matcher(), c.peer(dest), envelope_of(c, tag), data);
     }
     void const* bytes = data.data();
     if (!data.in_a_row()) {
@@ -204,9 +206,11 @@ void irecv(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int ta
 {
     communicator& c = get(comm, "comm");
     new_request r;
-    std::construct_at(&r->data, buf, count, datatype);
     check_receive_tag(tag);
-    (void)is_source(c, source);
+    if (is_source(c, source)) [[likely]]
+        std::construct_at(&r->data, buf, count, datatype);
+    else
+        r->data = payload::of_nobody(count, datatype);
     start_receive(*r, c, source, tag);
     *request = r.keep();
 }
@@ -215,8 +219,10 @@ void isendrecv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, 
                MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request* request)
 {
     communicator& c = get(comm, "comm");
-    payload const out(sendbuf, sendcount, sendtype, send_names);
-    payload const in(recvbuf, recvcount, recvtype, receive_names);
+    payload const out = dest == MPI_PROC_NULL ? payload::of_nobody(sendcount, sendtype, send_names)
+                                              : payload(sendbuf, sendcount, sendtype, send_names);
+    payload const in = source == MPI_PROC_NULL ? payload::of_nobody(recvcount, recvtype, receive_names)
+                                               : payload(recvbuf, recvcount, recvtype, receive_names);
     check_send_tag(sendtag, "sendtag");
     check_receive_tag(recvtag, "recvtag");
     (void)is_destination(c, dest);
@@ -232,7 +238,8 @@ void isendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int de
                        MPI_Request* request)
 {
     communicator& c = get(comm, "comm");
-    payload const data(buf, count, datatype);
+    payload const data =
+        dest == MPI_PROC_NULL && source == MPI_PROC_NULL ? payload::of_nobody(count, datatype) : payload(buf, count, datatype);
     check_send_tag(sendtag, "sendtag");
     check_receive_tag(recvtag, "recvtag");
     (void)is_destination(c, dest);

@@ -1,38 +1,16 @@
 #include "mpi/watch.hpp"
 
-#include "base/clock.hpp"
-#include "base/log.hpp"
-#include "base/settings.hpp"
 #include "mpi/communicator.hpp"
-#include "mpi/errhandler.hpp"
 #include "mpi/handles.hpp"
-
-#include <towline/error.hpp>
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <string_view>
-#include <sys/resource.h>
-#include <time.h>
 
 namespace towline::mpi {
 namespace {
 
 using job::waited_operation;
-
-std::chrono::nanoseconds patience_from_settings()
-{
-    constexpr char const* name = "TOWLINE_WATCHDOG";
-    auto const text = base::setting(name);
-    if (!text)
-        return std::chrono::seconds(60);
-    if (*text == "off" || *text == "no" || *text == "false" || *text == "0")
-        return std::chrono::nanoseconds::max();
-    auto const time = base::parse_time(*text);
-    if (!time || *time < std::chrono::milliseconds(500))
-        throw usage_error(fmt::format("{}={}: seconds are expected, from 0.5 on, or a number with ms, s, m or h behind it, or off", name, *text));
-    return *time;
-}
 
 /// Does something with the communicator that has the context, if one has.
 template <class Function>
@@ -75,21 +53,6 @@ waited_operation operation_of(matching::pending_operation const& o)
     return w;
 }
 
-/// What the threads of the process have had of the processors.
-struct use_of_processors {
-    std::int64_t ns;
-    std::int64_t interruptions;  ///< a thread's turn was over, and it would have gone on
-};
-
-use_of_processors use_of_processors_now() noexcept
-{
-    timespec t{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    rusage r{};
-    getrusage(RUSAGE_SELF, &r);
-    return {t.tv_sec * 1'000'000'000 + t.tv_nsec, r.ru_nivcsw};
-}
-
 } // namespace
 
 job::wait_report report_of(char const* call, matching::waited const* detail, std::vector<matching::pending_operation> const& pending)
@@ -112,111 +75,22 @@ job::wait_report report_of(char const* call, matching::waited const* detail, std
     return report;
 }
 
-watchdog::watchdog(job::membership& job, matching::matcher& m, int thread_level)
-    : job_(job), matcher_(m), patience_(patience_from_settings()), aborts_(base::setting_switch("TOWLINE_WATCHDOG_ABORT", false)),
-      many_threads_(thread_level == MPI_THREAD_MULTIPLE)
+void wait_teller::tell(std::span<engine::long_wait const> waits, job::wait_report& report)
 {
-    m.transport().on_long_wait([](void* self, engine::long_wait const& about) { static_cast<watchdog*>(self)->look(about); }, this);
-}
-
-watchdog::~watchdog()
-{
-    matcher_.transport().on_long_wait(nullptr, nullptr);
-}
-
-void watchdog::look(engine::long_wait const& about) noexcept
-{
-    static thread_local char const here = 0;
-    std::scoped_lock const lock(mutex_);
-    auto const place = std::find_if(waiting_.begin(), waiting_.end(), [](waiting const& w) { return w.thread == &here; });
-    try {
-        if (about.ended) {
-            if (place != waiting_.end())
-                waiting_.erase(place);
-            told_ = false;
-        } else if (place == waiting_.end()) {
-            waiting_.push_back({&here, about});
-        } else {
-            place->about = about;
-        }
-        if (waiting_.empty())
-            return job_.self().waits.clear();
-        tell();
-        if (!about.ended && patience_ != std::chrono::nanoseconds::max())
-            search();
-    } catch (std::exception const& e) {
-        base::log(base::log_level::warning, "the watchdog could not look at what this rank waits for: {}", e.what());
-        patience_ = std::chrono::nanoseconds::max();
-    }
-}
-
-/// Other threads of the process are busy: what they do may be what everybody waits for.
-bool watchdog::computes()
-{
-    constexpr std::int64_t step = 1'000'000'000;
-    std::int64_t const now = base::monotonic_ns();
-    if (now - measured_ns_ >= step) {
-        auto const [ns, interruptions] = use_of_processors_now();
-        // Where the processors are crowded a thread gets next to nothing of them, and is interrupted all the time. At first nobody knows.
-        computes_ = measured_ns_ == 0 || (ns - processor_ns_) * 20 > now - measured_ns_ || interruptions - interruptions_ > 1;
-        measured_ns_ = now;
-        processor_ns_ = ns;
-        interruptions_ = interruptions;
-    }
-    return computes_;
-}
-
-void watchdog::tell()
-{
-    waiting const& first = waiting_.front();
     auto const pending = matcher_.pending(200);
-    auto const of = [&](waiting const& w) { return report_of(w.about.what, static_cast<matching::waited const*>(w.about.detail), pending); };
-    job::wait_report report = of(first);
-    for (std::size_t i = 1; i < waiting_.size(); ++i) {
-        job::wait_report const other = of(waiting_[i]);
-        for (std::size_t k = 0; k < other.operations; ++k)
-            report.add(other.list[k]);
-        report.more += other.more;
-        if (other.communicator != report.communicator)
+    for (engine::long_wait const& w : waits) {
+        job::wait_report const one = report_of(w.what, static_cast<matching::waited const*>(w.detail), pending);
+        for (std::size_t k = 0; k < one.operations; ++k)
+            report.add(one.list[k]);
+        report.more += one.more;
+        if (&w == &waits.front()) {
+            report.call = one.call;
+            report.communicator = one.communicator;
+        } else if (one.communicator != report.communicator) {
             report.communicator = {};
+        }
     }
-    report.since_ns = first.about.since_ns;
-    report.quiet_ns = first.about.quiet_ns;
-    for (auto const& w : waiting_)
-        report.quiet_ns = std::max(report.quiet_ns, w.about.quiet_ns);
-    report.unexpected = matcher_.numbers().unexpected;
-    report.threads = static_cast<std::uint32_t>(waiting_.size());
-    report.computing = many_threads_ && computes() ? 1 : 0;
-    job_.self().waits.publish(report);
-    if (base::monotonic_ns() - report.quiet_ns < patience_.count())
-        told_ = false;
-}
-
-void watchdog::search()
-{
-    // One rank looks at all, and only where it stands still itself.
-    for (int r = 0; r < job_.rank(); ++r)
-        if (job_.slot(r).state.load() == static_cast<std::uint32_t>(job::rank_state::joined))
-            return;
-    std::int64_t const now = base::monotonic_ns();
-    auto const own = job_.self().waits.read();
-    if (told_ || !own || now - own->quiet_ns < patience_.count())
-        return;
-    std::vector<job::rank_view> ranks;
-    for (int r = 0; r < job_.size(); ++r)
-        ranks.push_back(job::view_of(job_.slot(r)));
-    if (!job::all_are_stuck(ranks, now, patience_.count()))
-        return;
-    told_ = true;
-    auto const situation = job::explain(ranks, now);
-    base::log_line(fmt::format("watchdog: nothing has moved for {:.6g} s, and every rank that runs waits in a call:",
-                               std::chrono::duration<double>(patience_).count()));
-    for (auto const& line : situation.ranks)
-        base::log_line("  " + line);
-    for (auto const& cycle : situation.cycles)
-        base::log_line("they wait for each other: " + cycle);
-    if (aborts_)
-        abort_job(124, "The job ends here, because TOWLINE_WATCHDOG_ABORT is on.");
+    report.unexpected = matcher_.unexpected(&is_point_to_point);
 }
 
 } // namespace towline::mpi

@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/event_count.hpp"
 #include "base/idle.hpp"
+#include "base/threads.hpp"
 #include "onload/queues.hpp"
 
 #include <algorithm>
@@ -206,8 +207,9 @@ std::unique_ptr<helper_engine> start_helper(helper_options const& o, std::string
     int const error = made->start();
     if (error == 0)
         return made;
-    why_not = o.cores.empty() ? fmt::format("its thread cannot be started: {}", std::strerror(error))
-                              : fmt::format("its thread cannot run on core {}: {}", fmt::join(o.cores, ", "), std::strerror(error));
+    why_not = error == EAGAIN   ? fmt::format("its thread cannot be started: {}; {}", std::strerror(error), base::thread_limits())
+              : o.cores.empty() ? fmt::format("its thread cannot be started: {}", std::strerror(error))
+                                : fmt::format("its thread cannot run on core {}: {}", fmt::join(o.cores, ", "), std::strerror(error));
     return nullptr;
 }
 

@@ -2,9 +2,8 @@
 
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
 #include "onload/inline_engine.hpp"
-
-#include <towline/error.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -38,19 +37,15 @@ std::optional<request> parse_request(std::string_view text) noexcept
     // 0 and 1 are cores, not switches.
     if (auto const core = number(text))
         return request{wish::core, *core};
-    if (auto const yes = base::parse_switch(text))
-        return request{*yes ? wish::on : wish::off, -1};
+    if (text == "on" || text == "off")
+        return request{text == "on" ? wish::on : wish::off, -1};
     return std::nullopt;
 }
 
 request requested()
 {
-    auto const text = base::setting("TOWLINE_ONLOAD");
-    if (!text)
-        return {wish::off, -1};
-    if (auto const r = parse_request(*text))
-        return *r;
-    throw usage_error(fmt::format("TOWLINE_ONLOAD='{}' is not off, on, auto or the number of a core", *text));
+    base::check_setting("TOWLINE_ONLOAD");
+    return parse_request(base::setting("TOWLINE_ONLOAD").value_or("off")).value_or(request{wish::off, -1});
 }
 
 placement place(request r, surroundings const& s)

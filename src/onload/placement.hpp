@@ -25,7 +25,7 @@ struct request {
     int core = -1;
 };
 
-/// From TOWLINE_ONLOAD. Throws usage_error for a value that is none of the above.
+/// From TOWLINE_ONLOAD. Throws usage_error for a value that is none of the above, and for a core that this process may not use.
 [[nodiscard]] request requested();
 [[nodiscard]] std::optional<request> parse_request(std::string_view) noexcept;
 

@@ -436,7 +436,7 @@ private:
     void run_here(std::span<std::byte const> arguments)
     {
         if (fiber* const f = fiber::current())
-            f->rename(entry_->name);
+            f->rename(entry_->name, static_cast<int>(message_.source()));
         message_source direct(message_, 0, message_.blocks(), patience::none, false);
         memory_source copies(blocks_);
         own_.bytes = arguments;

@@ -60,7 +60,9 @@ call_id call_table::acquire(pending_call const& call, std::uint32_t peer)
     corner& mine = corners_[n];
     std::uint32_t const i = mine.kept != 0 ? mine.free[--mine.kept] : pop();
     slot& s = at(i);
-    s.call = call;
+    s.state.store(call.state, std::memory_order_relaxed);
+    s.complete.store(call.complete, std::memory_order_relaxed);
+    s.action.store(call.action, std::memory_order_relaxed);
     s.peer.store(peer, std::memory_order_relaxed);
     std::uint32_t const generation = s.generation.load(std::memory_order_relaxed) + 1;
     engine::add_to_shard(n, mine.begun, 1);
@@ -77,7 +79,8 @@ std::optional<pending_call> call_table::take(call_id id, std::uint32_t peer) noe
     if (s.peer.load(std::memory_order_relaxed) != peer ||
         !s.generation.compare_exchange_strong(expected, id.generation + 1, std::memory_order_acq_rel, std::memory_order_relaxed))
         return std::nullopt;
-    pending_call const call = s.call;
+    pending_call const call{s.state.load(std::memory_order_relaxed), s.complete.load(std::memory_order_relaxed),
+                            s.action.load(std::memory_order_relaxed)};
     unsigned const n = engine::thread_shard();
     corner& mine = corners_[n];
     if (n != engine::shared_shard && mine.kept < mine.free.size())
@@ -85,6 +88,19 @@ std::optional<pending_call> call_table::take(call_id id, std::uint32_t peer) noe
     else
         push(id.slot, id.slot);
     return call;
+}
+
+std::optional<call_table::outstanding_call> call_table::find(state_base const& state) noexcept
+{
+    std::uint32_t const slot_after = state.call_slot();
+    if (slot_after == 0 || (slot_after - 1) / chunk_slots >= chunks_made_.load(std::memory_order_acquire))
+        return std::nullopt;
+    slot& s = at(slot_after - 1);
+    outstanding_call const found{{slot_after - 1, s.generation.load(std::memory_order_acquire)}, s.peer.load(std::memory_order_acquire)};
+    bool const its = s.state.load(std::memory_order_acquire) == &state;
+    if ((found.id.generation & 1) == 0 || !its || s.generation.load(std::memory_order_relaxed) != found.id.generation)
+        return std::nullopt;
+    return found;
 }
 
 } // namespace towline::remoting

@@ -6,6 +6,7 @@
 
 #include <towline/detail/runtime_api.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -44,6 +45,13 @@ public:
     /// Frees the slot and returns what it held, if the id is one that was given out, for that peer, and nobody else took it. The call is
     /// outstanding until `ended`.
     std::optional<pending_call> take(call_id, std::uint32_t peer) noexcept;
+    /// A call whose reply has not come.
+    struct outstanding_call {
+        call_id id;
+        std::uint32_t peer = 0;
+    };
+    /// The call that completes this state, of which the caller holds a reference; none if it is taken, or never was one.
+    [[nodiscard]] std::optional<outstanding_call> find(state_base const&) noexcept;
     /// A call that was taken is completed, and what waited for it has run or is a task.
     void ended() noexcept
     {
@@ -58,12 +66,37 @@ public:
             for (std::uint32_t i = 0; i < chunk_slots; ++i) {
                 slot& s = chunks_[c].load(std::memory_order_acquire)->slots[i];
                 call_id const id{c * chunk_slots + i, s.generation.load(std::memory_order_acquire)};
-                if ((id.generation & 1) != 0 && s.peer.load(std::memory_order_relaxed) == peer)
-                    if (auto call = take(id, peer)) {
+                if ((id.generation & 1) != 0 && (peer == any_peer || s.peer.load(std::memory_order_relaxed) == peer))
+                    if (auto call = take(id, s.peer.load(std::memory_order_relaxed))) {
                         each(*call);
                         ended();
                     }
             }
+    }
+    static constexpr std::uint32_t any_peer = ~std::uint32_t{0};
+    /// Calls each(state, action, peer) for those that are under way, as far as a look beside others shows; of very many not for all. The
+    /// state may be gone: it is for comparing.
+    template <class F>
+    void look(F&& each) const
+    {
+        for (std::uint32_t c = 0, n = std::min(chunks_made_.load(std::memory_order_acquire), 64u); c < n; ++c)
+            for (slot const& s : chunks_[c].load(std::memory_order_acquire)->slots) {
+                std::uint32_t const before = s.generation.load(std::memory_order_acquire);
+                state_base const* const state = s.state.load(std::memory_order_relaxed);
+                action_entry const* const action = s.action.load(std::memory_order_relaxed);
+                std::uint32_t const peer = s.peer.load(std::memory_order_relaxed);
+                std::atomic_thread_fence(std::memory_order_acquire);
+                if ((before & 1) != 0 && s.generation.load(std::memory_order_relaxed) == before)
+                    each(state, action, peer);
+            }
+    }
+    /// Calls that have ended so far.
+    [[nodiscard]] std::uint64_t answered() const noexcept
+    {
+        std::uint64_t n = 0;
+        for (corner const& c : corners_)
+            n += c.ended.load(std::memory_order_relaxed);
+        return n;
     }
     /// 0 only if there was a moment at which there were none.
     [[nodiscard]] std::uint64_t outstanding() const noexcept
@@ -81,7 +114,10 @@ private:
         std::atomic<std::uint32_t> generation{0};
         std::atomic<std::uint32_t> peer{0};
         std::atomic<std::uint32_t> next_free{0};
-        pending_call call;
+        // Written by whoever takes the slot, read by whoever frees it, and at any time by `look` and `find`.
+        std::atomic<state_base*> state{nullptr};
+        std::atomic<complete_function> complete{nullptr};
+        std::atomic<action_entry const*> action{nullptr};
     };
     struct chunk {
         std::array<slot, chunk_slots> slots;

@@ -34,7 +34,10 @@ void runtime::begin(runtime_setup setup)
     stops_seen_ = stops_.load();
     auto const thread_begins = [](void* self) { adopt_thread(static_cast<runtime*>(self)); };
     pool_.store(nullptr);
-    owned_pool_ = std::make_unique<workers>(&engine_, setup_.threads, setup_.oversubscribed, thread_begins, this);
+    {
+        std::scoped_lock const lock(owned_pool_mutex_);
+        owned_pool_ = std::make_unique<workers>(&engine_, setup_.threads, setup_.oversubscribed, thread_begins, this);
+    }
     pool_.store(owned_pool_.get());
 }
 
@@ -118,6 +121,7 @@ void runtime::on_control(engine::incoming& in)
         return on_death(source, true);
     case wire::control_kind::stop: stops_.fetch_add(1, std::memory_order_release); return;
     case wire::control_kind::table: return on_table(source, head.subspan(sizeof m));
+    case wire::control_kind::cancel: return on_cancel(source, {m.a, static_cast<std::uint32_t>(m.b)});
     default: ++hostile_; return;
     }
 }
@@ -144,6 +148,15 @@ void runtime::fail_calls_to(int rank)
     });
 }
 
+void runtime::fail_all_calls()
+{
+    calls_.take_all(call_table::any_peer, [](pending_call const& call) {
+        call.state->set_error(std::make_exception_ptr(
+            usage_error(fmt::format("the world ended before {} was answered", call.action != nullptr ? call.action->name : "a call"))));
+        call.state->release();
+    });
+}
+
 void runtime::barrier()
 {
     check_rank(rank());
@@ -166,7 +179,10 @@ void runtime::barrier()
         auto const arrived = [&] {
             return static_cast<std::int32_t>(barrier_seen_[round].load(std::memory_order_acquire) - number) >= 0;
         };
-        wait_until([&] { return arrived() || missing() >= 0; }, "world::barrier");
+        waiting about;
+        auto const n = static_cast<unsigned>(size());
+        about.rank = static_cast<int>((static_cast<unsigned>(rank()) + n - distance) % n);
+        wait_until([&] { return arrived() || missing() >= 0; }, "world::barrier", &about);
         if (!arrived())
             std::rethrow_exception(death(missing(), "the barrier"));
     }
@@ -312,6 +328,7 @@ bool runtime::end()
         stop_workers();
     }
     engine_.drain(deaths_.load() == 0 ? std::chrono::nanoseconds(30s) : std::chrono::nanoseconds(1s));
+    fail_all_calls();
     flush_counters();
     return deaths_.load(std::memory_order_acquire) == 0;
 }
@@ -328,6 +345,7 @@ void runtime::abandon() noexcept
             if (r != rank() && alive(r))
                 send_control(r, m);
         stop_workers();
+        fail_all_calls();
         engine_.drain(1s);
         flush_counters();
     } catch (std::exception const& e) {

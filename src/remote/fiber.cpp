@@ -94,7 +94,7 @@ bool fiber::switch_in()
     std::memcpy(&own, exception_globals(), sizeof own);
     std::memcpy(exception_globals(), &exceptions_, sizeof exceptions_);
     set_current(this);
-    set_running(&stack_, name_);
+    set_running(&stack_, name_in(note_.load(std::memory_order_relaxed)));
 #ifdef TOWLINE_TSAN
     tsan_outside_ = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(tsan_inside_, 0);
@@ -155,6 +155,7 @@ void fiber::loop(ctx::transfer_t from) noexcept
     while (true) {
         task* const t = std::exchange(task_, nullptr);
         t->run(t);
+        note_.store(0, std::memory_order_relaxed);
         ended_ = true;
         switch_out();
     }

@@ -6,7 +6,9 @@
 
 #include <towline/detail/state.hpp>
 
+#include <atomic>
 #include <boost/context/detail/fcontext.hpp>
+#include <cstdint>
 
 namespace towline::remoting {
 
@@ -36,12 +38,44 @@ public:
     fiber* next = nullptr;           ///< for the pool's free list
     workers* pool = nullptr;         ///< whose task it runs
 
-    /// Names the function that it runs (static text), for the overflow report. On the fiber itself.
-    void rename(char const* name) noexcept
+    /// Names the function that it runs (static text) until its task ends, and the rank that called it, for the overflow report and for
+    /// whoever asks what runs. On the fiber itself.
+    void rename(char const* name, int caller) noexcept
     {
-        name_ = name;
+        auto const whose = static_cast<std::uint64_t>(caller + 1) << address_bits;
+        note_.store(reinterpret_cast<std::uintptr_t>(name) | whose, std::memory_order_relaxed);
         set_running(&stack_, name);
     }
+
+    /// A wait of its task; `on` may be null.
+    class waiting {
+    public:
+        waiting(fiber& f, char const* what, detail::state_base const* on) noexcept : fiber_(f)
+        {
+            f.waits_on_.store(on, std::memory_order_relaxed);
+            f.waits_for_.store(what, std::memory_order_relaxed);
+        }
+        ~waiting() { fiber_.waits_for_.store(nullptr, std::memory_order_relaxed); }
+        waiting(waiting const&) = delete;
+        waiting& operator=(waiting const&) = delete;
+
+    private:
+        fiber& fiber_;
+    };
+
+    // For whoever asks what runs; from any thread, and a moment later it may be wrong.
+    struct call {
+        char const* name;  ///< null: none
+        int caller;
+    };
+    [[nodiscard]] call running() const noexcept
+    {
+        std::uint64_t const n = note_.load(std::memory_order_relaxed);
+        return {name_in(n), static_cast<int>(n >> address_bits) - 1};
+    }
+    [[nodiscard]] char const* waits_for() const noexcept { return waits_for_.load(std::memory_order_relaxed); }  ///< null: it does not
+    [[nodiscard]] detail::state_base const* waits_on() const noexcept { return waits_on_.load(std::memory_order_relaxed); }
+    fiber *older = nullptr, *younger = nullptr;  ///< all of the pool
 
 private:
     struct exceptions {  // __cxa_eh_globals
@@ -54,7 +88,15 @@ private:
     void switch_out();
 
     stack stack_;
-    char const* name_ = nullptr;
+    /// Addresses of text, and ranks, which are less than 2^15, in one word, so that to tell of a call is one store.
+    static constexpr unsigned address_bits = 48;
+    static char const* name_in(std::uint64_t note) noexcept
+    {
+        return reinterpret_cast<char const*>(static_cast<std::uintptr_t>(note & ((std::uint64_t{1} << address_bits) - 1)));
+    }
+    std::atomic<std::uint64_t> note_{0};
+    std::atomic<char const*> waits_for_{nullptr};
+    std::atomic<detail::state_base const*> waits_on_{nullptr};
     boost::context::detail::fcontext_t inside_ = nullptr;   ///< where the fiber stopped
     boost::context::detail::fcontext_t outside_ = nullptr;  ///< where its thread waits
     task* task_ = nullptr;

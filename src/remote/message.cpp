@@ -170,6 +170,7 @@ std::exception_ptr decode_error(runtime& r, wire::status status, std::span<std::
     case wire::status::version: return std::make_exception_ptr(version_error(where));
     case wire::status::usage: return std::make_exception_ptr(usage_error(where));
     case wire::status::peer: return std::make_exception_ptr(peer_error(where, h->rank));
+    case wire::status::cancelled: return std::make_exception_ptr(cancelled_error(where));
     default: return std::make_exception_ptr(archive_error(fmt::format("rank {} answered {} with an unknown status", source, action)));
     }
 }

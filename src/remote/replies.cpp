@@ -50,7 +50,13 @@ void runtime::on_reply(engine::incoming& m)
         ++hostile_;
         return;
     }
+    auto const order = [&] {
+        std::uint64_t const n = replies_seen.load(std::memory_order_relaxed) + 1;
+        replies_seen.store(n, std::memory_order_relaxed);
+        call->state->set_order(n << 32);
+    };
     if (f->outcome != wire::status::ok) {
+        order();
         call->state->set_error(decode_error(*this, f->outcome, m.head().first(m.head().size() - sizeof *f), static_cast<int>(m.source()),
                                             call->action != nullptr ? call->action->name : "a call"));
         call->state->release();
@@ -59,6 +65,7 @@ void runtime::on_reply(engine::incoming& m)
     bool const packed = (f->flags & wire::packed) != 0;
     bool const there = m.blocks() == 0 || blocks_in_reach(m);
     if (there && (m.blocks() == 0 || !active() || (f->flags & wire::all_given) != 0)) {
+        order();
         reply_message view(*this, m, sizeof *f, packed, patience::none);
         complete(*call, view);
         return calls_.ended();

@@ -102,18 +102,29 @@ public:
     call_task(runtime& r, engine::incoming&& m, wire::request_footer const& f, action_entry const& e)
         : runtime_(r), message_(std::move(m)), footer_(f), entry_(e)
     {
-        task::run = [](task* t) noexcept {
-            auto* const self = static_cast<call_task*>(t);
-            self->call();
-            delete self;
-        };
+        task::run = &begin;
+    }
+    /// The call task behind a task, if that is one, which the caller of `source` named so.
+    [[nodiscard]] static call_task* from(task& t, int source, call_id id) noexcept
+    {
+        if (t.run != &begin)
+            return nullptr;
+        auto& c = static_cast<call_task&>(t);
+        bool const named = c.footer_.slot == id.slot && c.footer_.generation == id.generation;
+        return named && static_cast<int>(c.message_.source()) == source ? &c : nullptr;
     }
 
 private:
+    static void begin(task* t) noexcept
+    {
+        auto* const self = static_cast<call_task*>(t);
+        self->call();
+        delete self;
+    }
     void call() noexcept
     {
         if (fiber* const f = fiber::current())
-            f->rename(entry_.name);
+            f->rename(entry_.name, static_cast<int>(message_.source()));
         incoming_call c(runtime_, message_, footer_, patience::may_wait);
         if (workers::out_of_stacks())
             return runtime_.reply_error(
@@ -128,6 +139,18 @@ private:
 };
 
 } // namespace
+
+void runtime::on_cancel(int source, call_id id)
+{
+    workers* const p = pool_.load(std::memory_order_acquire);
+    if (p == nullptr || id.generation == 0)
+        return;
+    p->withdraw([&](task& t) { return call_task::from(t, source, id) != nullptr; },
+                [&](task& t) {
+                    reply_error(source, id, wire::status::cancelled, rank(), "", "cancelled by its caller before it ran");
+                    delete static_cast<call_task*>(&t);
+                });
+}
 
 void runtime::on_request(engine::incoming& m)
 {

@@ -140,6 +140,18 @@ void runtime::check_callable(int rank) const
         std::rethrow_exception(death(rank, nullptr));
 }
 
+void runtime::cancel(state_base& s)
+{
+    auto const call = calls_.find(s);
+    if (!call || !active())
+        return;
+    wire::control_message m{};
+    m.kind = wire::control_kind::cancel;
+    m.a = call->id.slot;
+    m.b = call->id.generation;
+    send_control(static_cast<int>(call->peer), m);
+}
+
 std::exception_ptr runtime::death(int rank, char const* doing) const
 {
     bool const left = peers_[static_cast<std::size_t>(rank)].left.load(std::memory_order_acquire);
@@ -185,8 +197,10 @@ template <class Send>
 auto with_reply(call_table& calls, detail::reply_to to, action_entry const& entry, int rank, Send&& send)
 {
     call_id id;
-    if (to.state != nullptr)
+    if (to.state != nullptr) {
         id = calls.acquire({to.state, to.complete, &entry}, static_cast<std::uint32_t>(rank));
+        to.state->set_call_slot(id.slot + 1);
+    }
     try {
         return send(id);
     } catch (...) {

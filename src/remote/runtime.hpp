@@ -6,6 +6,7 @@
 #include "remote/calls.hpp"
 #include "remote/objects.hpp"
 #include "remote/registry.hpp"
+#include "remote/waits.hpp"
 #include "remote/wire.hpp"
 #include "remote/workers.hpp"
 
@@ -24,6 +25,10 @@
 namespace towline::remoting {
 
 class team_ground;
+
+/// Replies that arrived: the upper half of the order in which states become ready (state_base::order). Handlers write it, and these take
+/// turns; what becomes ready by other means counts on below the last reply.
+[[gnu::visibility("hidden")]] extern std::atomic<std::uint64_t> replies_seen;
 
 struct runtime_setup {
     unsigned threads = 1;  ///< workers
@@ -96,16 +101,28 @@ public:
 
     /// Throws usage_error inside a handler that runs on the polling thread, where nothing may wait.
     void check_may_wait(char const* what) const;
-    /// Blocks until ready(), by whatever means the caller's stack has. `ready` becomes true by handlers.
+    /// Blocks until ready(), by whatever means the caller's stack has. `ready` becomes true by handlers. `about` may be null.
     template <class Ready>
-    void wait_until(Ready&& ready, char const* what)
+    void wait_until(Ready&& ready, char const* what, waiting const* about = nullptr)
     {
         check_may_wait(what);
         if (fiber* const f = fiber::current()) {
+            fiber::waiting const told(*f, what, nullptr);
             while (!ready())
                 f->pool->yield();
         } else
-            engine_.wait(ready, what);
+            engine_.wait(ready, what, std::chrono::nanoseconds::max(), about);
+    }
+
+    // For the watchdog; any thread (waits.cpp).
+    [[nodiscard]] std::uint64_t tasks() const noexcept;  ///< queued, running or suspended
+    [[nodiscard]] std::uint64_t moved() const noexcept;  ///< changes when a call arrives or is answered
+    template <class F>
+    void for_each_fiber(F&& each)
+    {
+        std::scoped_lock const lock(owned_pool_mutex_);
+        if (owned_pool_ != nullptr && active())
+            owned_pool_->for_each_fiber(each);
     }
 
     // Sending. `rank` is checked.
@@ -118,6 +135,8 @@ public:
     void send_bytes(int rank, wire::handler, std::span<std::byte const> head, std::span<engine::block const> blocks = {},
                     engine::completion sent = {});
     void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
+    /// Asks the callee of this state's call, if it is one and its reply has not come, to drop it if it has not begun.
+    void cancel(state_base&);
     /// Counts a request on its way to `rank`, for the balance at the end.
     void count_sent(int rank) noexcept { add_sent(rank, 1); }
     void count_unsent(int rank) noexcept { add_sent(rank, ~std::uint64_t{0}); }
@@ -148,6 +167,7 @@ private:
     void on_reply(engine::incoming&);
     void on_tree(engine::incoming&);
     void on_control(engine::incoming&);
+    void on_cancel(int source, call_id);
     void on_table(int source, std::span<std::byte const> ids);
     void on_death(int rank, bool goodbye);
     /// Counts a request: when it has run, or is among the tasks that `report_due` sees.
@@ -177,6 +197,7 @@ private:
     void take_verdict(std::uint32_t deaths, std::uint64_t round, bool done);
     [[nodiscard]] int coordinator() const noexcept;
     void fail_calls_to(int rank);
+    void fail_all_calls();
     void stop_workers() noexcept;
 
     engine::engine& engine_;
@@ -189,6 +210,7 @@ private:
     call_table calls_;
     object_table objects_;
     std::unique_ptr<team_ground> teams_;
+    std::mutex owned_pool_mutex_;              ///< held by who replaces it, and by who looks into it from outside
     std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it
     std::atomic<workers*> pool_{nullptr};
 

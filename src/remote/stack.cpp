@@ -1,5 +1,8 @@
 #include "remote/stack.hpp"
 
+#include "base/settings.hpp"
+#include "base/settings_table.hpp"
+
 #include <towline/error.hpp>
 
 #include <csignal>
@@ -28,18 +31,12 @@ std::size_t stack_size()
 {
     static std::size_t const size = [] {
 #ifdef TOWLINE_SANITIZED
-        std::size_t kib = 1024;
+        constexpr std::size_t kib = 1024;
 #else
-        std::size_t kib = 256;
+        constexpr std::size_t kib = 256;
 #endif
-        if (char const* text = std::getenv("TOWLINE_STACK")) {
-            char* end = nullptr;
-            unsigned long const value = std::strtoul(text, &end, 10);
-            if (end == text || *end != '\0' || value < 16 || value > 1024 * 1024)
-                throw usage_error("TOWLINE_STACK=" + std::string(text) + ": the stack of a handler in KiB, from 16 to 1048576");
-            kib = value;
-        }
-        return kib * 1024 / guard * guard;
+        base::check_setting("TOWLINE_STACK");
+        return static_cast<std::size_t>(base::setting_bytes("TOWLINE_STACK", kib * 1024, 1024)) / guard * guard;
     }();
     return size;
 }

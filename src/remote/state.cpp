@@ -5,12 +5,18 @@
 
 #include <towline/detail/state.hpp>
 #include <towline/future.hpp>
+#include <towline/remote_error.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <utility>
+
+namespace towline::remoting {
+std::atomic<std::uint64_t> replies_seen{0};
+}
 
 namespace towline::detail {
 namespace {
@@ -20,8 +26,9 @@ using remoting::runtime;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-void wait_on_fiber(state_base const& s, fiber& f)
+void wait_on_fiber(state_base const& s, fiber& f, char const* what)
 {
+    fiber::waiting const told(f, what, &s);
     struct node : waiter {
         state_base const* state = nullptr;
         fiber* sleeper = nullptr;
@@ -96,9 +103,10 @@ bool wait_limited(state_base const& s, char const* what, nanoseconds limit)
     }
     auto ready = [t] { return t->done.load(std::memory_order_acquire); };
     bool ok = false;
-    if (r != nullptr)
-        ok = r->engine().wait(ready, what, limit);
-    else {
+    if (r != nullptr) {
+        remoting::waiting const about(&s);
+        ok = r->engine().wait(ready, what, limit, &about);
+    } else {
         std::unique_lock lock(lot().mutex);
         ok = lot().changed.wait_for(lock, limit, ready);
     }
@@ -111,7 +119,7 @@ bool wait_limited(state_base const& s, char const* what, nanoseconds limit)
 void state_base::wait_slow(char const* what_for) const
 {
     if (fiber* const f = fiber::current())
-        return wait_on_fiber(*this, *f);
+        return wait_on_fiber(*this, *f, what_for);
     runtime* const r = runtime::current_or_null();
     if (r == nullptr) {
         while (!wait_limited(*this, what_for, std::chrono::hours(1)))
@@ -133,8 +141,9 @@ void state_base::wait_slow(char const* what_for) const
         mine->done.store(true, std::memory_order_release);  // the node may end with this
         e->notify();
     };
+    remoting::waiting const about(this);
     if (add(n))
-        r->engine().wait([&n] { return n.done.load(std::memory_order_acquire); }, what_for);
+        r->engine().wait([&n] { return n.done.load(std::memory_order_acquire); }, what_for, nanoseconds::max(), &about);
 }
 
 bool state_base::wait_for(char const* what_for, std::int64_t ns) const
@@ -162,6 +171,24 @@ void schedule(task& t) noexcept
         r->pool().push(t);
     else
         t.run(&t);
+}
+
+std::uint64_t next_order() noexcept
+{
+    static std::atomic<std::uint32_t> others{0};
+    return remoting::replies_seen.load(std::memory_order_relaxed) << 32 | (others.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+void state_base::cancel()
+{
+    if (call_slot() != 0)
+        if (runtime* const r = runtime::current_or_null())
+            r->cancel(*this);
+}
+
+std::exception_ptr cancelled(char const* what)
+{
+    return std::make_exception_ptr(cancelled_error(std::string(what) + " was cancelled"));
 }
 
 void throw_no_state()

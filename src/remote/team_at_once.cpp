@@ -13,7 +13,7 @@ using op = team_operation;
 
 bool team_core::run_at_once(team_call const& c)
 {
-    collective::lanes* const l = team_.lanes();
+    collective::lanes* const l = team_.quick_lanes();
     if (l == nullptr || c.by_counts || c.what == op::exclusive_scan || c.what == op::exchange)
         return false;
     auto const n = static_cast<std::uint64_t>(size());
@@ -28,7 +28,11 @@ bool team_core::run_at_once(team_call const& c)
         return false;
     // Other ranks may do the operation by steps, and theirs has a number.
     (void)team_.next_sequence();
-    auto const wait = [&](auto&& is_met, int) { ground_.owner().wait_until(is_met, name_of(c.what)); };
+    auto const wait = [&](auto&& is_met, int whom) {
+        remoting::waiting about;
+        about.rank = whom < 0 ? -1 : ranks_[static_cast<std::size_t>(whom)];
+        ground_.owner().wait_until(is_met, name_of(c.what), &about);
+    };
     collective::at_once o(*l, team_.is_crowded(), wait);
     auto const combine = [&](void const* in, void const* other, void* out) {
         c.combine.join(in, other, out, share / c.element, c.combine.context);
@@ -51,7 +55,7 @@ bool team_core::run_at_once(team_call const& c)
         }
     };
     if (auto const how = run(); how != collective::lane_run::state::ended) [[unlikely]]
-        std::rethrow_exception(error_of(collective::lane_run::ending_of(how), name_of(c.what)));
+        std::rethrow_exception(wait_for_error(collective::lane_run::ending_of(how), name_of(c.what)));
     if (l->begun() % collective::progress_every == 0) [[unlikely]]
         ground_.owner().engine().progress();
     return true;

@@ -161,9 +161,34 @@ void team_core::check_counts(team_call const& c) const
     }
 }
 
-void team_core::build(collective::schedule& s, team_call const& c)
+collective::call_card team_core::card_of(team_call const& c) const
 {
-    s.allow(team_.lanes());
+    collective::call_card card;
+    card.set_name(name_of(c.what));
+    card.type = c.what == op::barrier ? collective::call_card::any : c.element;  // as far as that tells of it
+    if (has_root(c.what))
+        card.root = c.root;
+    if (c.by_counts)
+        return card;
+    auto const n = static_cast<std::uint64_t>(size());
+    std::uint64_t const sent = c.send_size * c.element, received = c.receive_size * c.element;
+    bool const is_root = c.root == rank();
+    switch (c.what) {
+    case op::barrier:
+    case op::exchange: break;
+    case op::gather: card.bytes = is_root ? received / n : sent; break;
+    case op::scatter: card.bytes = is_root ? sent / n : received; break;
+    case op::all_gather:
+    case op::all_to_all: card.bytes = received / n; break;
+    case op::reduce: card.bytes = sent; break;
+    default: card.bytes = received;
+    }
+    return card;
+}
+
+void team_core::build(collective::schedule& s, team_call const& c, bool over_lanes)
+{
+    s.allow(over_lanes ? team_.lanes() : nullptr);
     if (c.by_counts)
         return build_by_counts(s, c);
     auto const n = static_cast<std::uint64_t>(size());

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 
 namespace towline::detail {
 
@@ -55,6 +56,12 @@ team_core::~team_core()
         (void)blocking_.release();
 }
 
+std::optional<int> team_core::first_dead() const
+{
+    auto const dead = std::ranges::find_if(ranks_, [this](int r) { return !ground_.owner().alive(r); });
+    return dead == ranks_.end() ? std::nullopt : std::optional(*dead);
+}
+
 std::exception_ptr team_core::error_of(ending how, char const* name) const
 {
     switch (how) {
@@ -62,24 +69,47 @@ std::exception_ptr team_core::error_of(ending how, char const* name) const
     case ending::mismatch:
         return std::make_exception_ptr(
             usage_error(fmt::format("{}: the ranks of the team gave rows whose sizes do not fit together", name)));
-    case ending::peer_died: {
-        auto const dead = std::ranges::find_if(ranks_, [this](int r) { return !ground_.owner().alive(r); });
-        if (dead != ranks_.end())
+    case ending::peer_died:
+        if (auto const dead = first_dead())
             return ground_.owner().death(*dead, name);
-        return std::make_exception_ptr(peer_error(fmt::format("{}: another rank of the team found one dead", name), -1));
-    }
+        return std::make_exception_ptr(peer_error(fmt::format("{}: the world ended before it was known who died", name), -1));
     case ending::lost: break;
     }
     return std::make_exception_ptr(error(fmt::format("{}: what a rank of the team has could not be brought here: its memory is gone, or "
                                                      "there is none left for it", name)));
 }
 
+void team_core::complete(collective::collective_request& r, std::uint32_t sequence, char const* name)
+{
+    r.start(ground_.matcher(), team_, sequence);
+    if (r.is_over_lanes() ? !r.poll_briefly() : !r.done()) {
+        remoting::waiting about;
+        if (!r.is_over_lanes())
+            about.context = team_.context();
+        auto const ended = [&] {
+            if (!r.is_over_lanes())
+                return r.done();
+            if (r.poll())
+                return true;
+            int const whom = r.waits_for();
+            about.rank = whom < 0 ? -1 : ranks_[static_cast<std::size_t>(whom)];
+            return false;
+        };
+        ground_.owner().wait_until(ended, name, &about);
+    }
+}
+
+std::exception_ptr team_core::wait_for_error(ending how, char const* name)
+{
+    if (how == ending::peer_died)
+        ground_.owner().wait_until([this] { return first_dead().has_value(); }, name);
+    return error_of(how, name);
+}
+
 void team_core::run(collective::collective_request& r, char const* name)
 {
-    r.start(ground_.matcher(), team_, team_.next_sequence());
-    if (r.is_over_lanes() ? !r.poll_briefly() : !r.done())
-        ground_.owner().wait_until([&] { return r.is_over_lanes() ? r.poll() : r.done(); }, name);
-    if (std::exception_ptr const e = error_of(r.result(), name)) [[unlikely]]
+    complete(r, team_.next_sequence(), name);
+    if (std::exception_ptr const e = wait_for_error(r.result(), name)) [[unlikely]]
         std::rethrow_exception(e);
 }
 
@@ -91,7 +121,25 @@ void team_core::run(team_call const& c)
         return;
     blocking_->schedule().clear();
     build(blocking_->schedule(), c);
+    if (collective::checks_calls()) [[unlikely]]
+        return run_checked(c);
     run(*blocking_, name_of(c.what));
+}
+
+void team_core::run_checked(team_call const& c)
+{
+    std::uint32_t const sequence = team_.next_sequence();
+    collective::call_check check(team_, card_of(c));
+    collective::collective_request exchange;
+    check.build(exchange.schedule());
+    complete(exchange, collective::team::check_sequence(sequence), name_of(c.what));
+    if (std::exception_ptr const e = wait_for_error(exchange.result(), name_of(c.what)))
+        std::rethrow_exception(e);
+    if (auto const found = check.find())
+        throw usage_error(fmt::format("{}: {}", name_of(c.what), found->text));
+    complete(*blocking_, sequence, name_of(c.what));
+    if (std::exception_ptr const e = wait_for_error(blocking_->result(), name_of(c.what)))
+        std::rethrow_exception(e);
 }
 
 void team_core::introduce()
@@ -101,8 +149,18 @@ void team_core::introduce()
     collective::introduction i(team_, ground_.memory(), ground_.owner().size() > cores_of_job());
     blocking_->schedule().clear();
     i.build(blocking_->schedule());
-    run(*blocking_, "a new team");
-    i.finish();
+    char const* const what = "a new team";
+    complete(*blocking_, collective::team::introduction_sequence, what);
+    if (std::exception_ptr const e = wait_for_error(blocking_->result(), what)) {
+        i.fail(blocking_->result());
+        std::rethrow_exception(e);
+    }
+    try {
+        i.finish();
+    } catch (...) {
+        i.fail(ending::lost);
+        throw;
+    }
 }
 
 std::shared_ptr<team_core> team_core::split(int color, int key)
@@ -144,22 +202,54 @@ struct team_core::operation final : state<void> {
         request.user = this;
         request.then = [](collective::collective_request& r) { static_cast<operation*>(r.user)->end(); };
     }
-    void end() noexcept
+    void end() noexcept { end(request.result()); }
+    void end(ending how) noexcept
+    {
+        auto const now = [this, how] { end(team->error_of(how, called)); };
+        if (how != ending::peer_died || !team->ground_.leave_until_death(*team, now))
+            now();
+    }
+    void end(std::exception_ptr why) noexcept
     {
         // Whoever hears of it may be the last to know the team, and the memory that `kept` lives in is the program's.
         auto const of = std::move(team);
         kept.reset();
-        if (request.result() == ending::ok) [[likely]]
+        if (why == nullptr) [[likely]]
             complete();
         else
-            set_error(of->error_of(request.result(), called));
+            set_error(std::move(why));
         release();
+    }
+    /// First what all ranks call; the operation begins when that is known.
+    void start_check(collective::call_card const& card)
+    {
+        sequence = team->team_.next_sequence();
+        check.emplace(team->team_, card);
+        check->build(exchange.schedule());
+        exchange.user = this;
+        exchange.then = [](collective::collective_request& r) { static_cast<operation*>(r.user)->end_check(); };
+        exchange.start(team->ground_.matcher(), team->team_, collective::team::check_sequence(sequence));
+    }
+    void end_check() noexcept
+    {
+        try {
+            if (exchange.result() != ending::ok)
+                return end(exchange.result());
+            if (auto const found = check->find())
+                return end(std::make_exception_ptr(usage_error(fmt::format("{}: {}", called, found->text))));
+            request.start(team->ground_.matcher(), team->team_, sequence);
+        } catch (...) {
+            end(std::current_exception());
+        }
     }
 
     std::shared_ptr<team_core> team;
     char const* called;
     std::shared_ptr<void> kept;
     collective::collective_request request;
+    std::optional<collective::call_check> check;  ///< where calls are checked
+    collective::collective_request exchange;
+    std::uint32_t sequence = 0;
 };
 
 state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, team_call const& c, std::shared_ptr<void> kept)
@@ -167,6 +257,11 @@ state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, 
     self->check(c);
     state_ref<operation> o(new operation(self, name_of(c.what), std::move(kept)));
     try {
+        if (collective::checks_calls()) [[unlikely]] {
+            self->build(o->request.schedule(), c, false);  // by messages: it does not begin at the same moment on all ranks
+            o->start_check(self->card_of(c));
+            return o;
+        }
         self->build(o->request.schedule(), c);
         o->request.start(self->ground_.matcher(), self->team_, self->team_.next_sequence());
     } catch (...) {

@@ -1,10 +1,12 @@
 #pragma once
 // A team as one rank sees it: who the others are, and how its operations run. The operations themselves: collective/operations.hpp.
 
+#include "collective/call_check.hpp"
 #include "collective/request.hpp"
 #include "remote/team_ground.hpp"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return team_.rank(); }
     [[nodiscard]] int size() const noexcept { return team_.size(); }
     [[nodiscard]] std::vector<int> const& ranks() const noexcept { return ranks_; }
+    /// The lowest rank of the world that is in the team and is known to have ended.
+    [[nodiscard]] std::optional<int> first_dead() const;
     [[nodiscard]] remoting::team_ground& ground() noexcept { return ground_; }
 
     /// An operation: the ranks show each other memory by which they may go on without messages.
@@ -40,13 +44,20 @@ private:
     void check_rows(team_call const&) const;
     void check_counts(team_call const&) const;
     /// This rank's part as steps.
-    void build(collective::schedule&, team_call const&);
+    void build(collective::schedule&, team_call const&, bool over_lanes = true);
     void build_by_counts(collective::schedule&, team_call const&);
     /// False: it is not of this kind, and nothing happened (team_at_once.cpp).
     [[nodiscard]] bool run_at_once(team_call const&);
-    /// Runs what was built.
+    /// Runs what was built to its end.
+    void complete(collective::collective_request&, std::uint32_t sequence, char const* name);
+    /// The same under the next number; throws what went wrong.
     void run(collective::collective_request&, char const* name);
+    [[nodiscard]] collective::call_card card_of(team_call const&) const;
+    /// Runs what was built, if the ranks call the same; throws if they do not.
+    void run_checked(team_call const&);
     [[nodiscard]] std::exception_ptr error_of(collective::ending, char const* name) const;
+    /// The same; another rank may have found a death first, so this waits until it is known here who died.
+    [[nodiscard]] std::exception_ptr wait_for_error(collective::ending, char const* name);
 
     remoting::team_ground& ground_;
     std::vector<int> const ranks_;

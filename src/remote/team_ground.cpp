@@ -5,6 +5,8 @@
 
 #include <towline/error.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -30,7 +32,11 @@ team_ground::team_ground(runtime& r)
     r.engine().on_poll([](void* self) { return static_cast<team_ground*>(self)->queue_.poll(); }, this);
 }
 
-team_ground::~team_ground() = default;
+team_ground::~team_ground()
+{
+    for (untold const& u : untold_)
+        u.then();
+}
 
 detail::team_core& team_ground::everybody()
 {
@@ -51,6 +57,24 @@ team_ground::making::making(team_ground& ground) : ground_(ground)
 void team_ground::peer_left(int rank)
 {
     matcher_.peer_died(static_cast<matching::peer>(rank));
+    std::vector<untold> told;
+    {
+        std::scoped_lock const lock(untold_mutex_);
+        auto const first = std::stable_partition(untold_.begin(), untold_.end(), [](untold const& u) { return !u.team->first_dead(); });
+        std::move(first, untold_.end(), std::back_inserter(told));
+        untold_.erase(first, untold_.end());
+    }
+    for (untold const& u : told)
+        u.then();
+}
+
+bool team_ground::leave_until_death(detail::team_core const& team, std::function<void()> then)
+{
+    std::scoped_lock const lock(untold_mutex_);
+    if (team.first_dead())
+        return false;
+    untold_.push_back({&team, std::move(then)});
+    return true;
 }
 
 } // namespace towline::remoting

@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace towline::remoting {
 
@@ -48,6 +50,9 @@ public:
 
     /// It died, or left its world. From a poll.
     void peer_left(int rank);
+    /// Another rank found a member of the team dead: `then` is called when that is known here, too, or when the world ends. False: it is
+    /// known already, and `then` was dropped.
+    [[nodiscard]] bool leave_until_death(detail::team_core const&, std::function<void()> then);
 
 private:
     runtime& owner_;
@@ -58,6 +63,12 @@ private:
     std::unique_ptr<detail::team_core> everybody_;  ///< since the first team
     std::atomic<bool> is_made_{false};              ///< a team
     std::uint32_t next_number_ = 1;                 ///< 0 is everybody's
+    struct untold {
+        detail::team_core const* team;
+        std::function<void()> then;
+    };
+    std::mutex untold_mutex_;
+    std::vector<untold> untold_;
 };
 
 } // namespace towline::remoting

@@ -9,7 +9,7 @@
 
 namespace towline::remoting::wire {
 
-inline constexpr std::uint32_t format_version = 2;
+inline constexpr std::uint32_t format_version = 3;
 
 /// Engine handlers, in the order of their registration on every rank.
 enum handler : std::uint16_t { request, reply, tree_request, control, handlers };
@@ -27,7 +27,7 @@ struct request_footer {
     std::uint16_t reserved;
 };
 
-enum class status : std::uint16_t { ok, exception, unknown_action, limit, archive, version, usage, peer, count_ };
+enum class status : std::uint16_t { ok, exception, unknown_action, limit, archive, version, usage, peer, cancelled, count_ };
 
 struct reply_footer {
     std::uint32_t slot;
@@ -76,6 +76,7 @@ enum class control_kind : std::uint32_t {
     goodbye,      ///< a: barriers passed; the sender left because of an exception
     stop,         ///< serve returns
     table,        ///< followed by the ids of the sender's action table
+    cancel,       ///< a: slot, b: generation of a call of the sender that it no longer wants; what runs is left alone
     count_
 };
 struct control_message {

@@ -1,9 +1,13 @@
 #include "remote/workers.hpp"
 
+#include "base/threads.hpp"
+
 #include <towline/error.hpp>
 
 #include <cstddef>
+#include <fmt/format.h>
 #include <sched.h>
+#include <system_error>
 #include <utility>
 
 namespace towline::remoting {
@@ -35,8 +39,14 @@ workers::workers(engine::engine* engine, unsigned threads, bool oversubscribed, 
     : engine_(engine), oversubscribed_(oversubscribed), on_thread_(on_thread), on_thread_context_(context)
 {
     threads_.reserve(threads);
-    for (unsigned i = 0; i < threads; ++i)
-        threads_.emplace_back([this] { loop(); });
+    try {
+        for (unsigned i = 0; i < threads; ++i)
+            threads_.emplace_back([this] { loop(); });
+    } catch (std::system_error const& e) {
+        auto const begun = threads_.size();
+        stop();
+        throw base::no_thread(fmt::format("worker {} of {} (TOWLINE_WORKERS)", begun + 1, threads), e.code().value());
+    }
 }
 
 void workers::stop() noexcept
@@ -129,7 +139,12 @@ fiber* workers::get_fiber()
             return std::exchange(free_, free_->next);
         }
     }
-    return new fiber;
+    auto* const made = new fiber;
+    std::scoped_lock lock(mutex_);
+    made->older = youngest_;
+    if (youngest_ != nullptr)
+        youngest_->younger = made;
+    return youngest_ = made;
 }
 
 void workers::put_fiber(fiber* f) noexcept
@@ -141,6 +156,9 @@ void workers::put_fiber(fiber* f) noexcept
             ++free_count_;
             return;
         }
+        (f->younger != nullptr ? f->younger->older : youngest_) = f->older;
+        if (f->older != nullptr)
+            f->older->younger = f->younger;
     }
     delete f;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace towline::remoting {
@@ -30,6 +31,29 @@ public:
 
     /// Queues a task; it stays where it is until it runs. Any thread, also inside a handler.
     void push(task&) noexcept;
+    /// Takes the first queued task for which `is` says so out of the queue and hands it to `end`, which deletes it; false if none.
+    template <class Is, class End>
+    bool withdraw(Is&& is, End&& end)
+    {
+        task* found = nullptr;
+        {
+            std::scoped_lock lock(mutex_);
+            for (task *t = queue_.head, *before = nullptr; t != nullptr; before = std::exchange(t, t->next))
+                if (t->run != nullptr && is(*t)) {
+                    found = t;
+                    (before == nullptr ? queue_.head : before->next) = t->next;
+                    if (queue_.tail == t)
+                        queue_.tail = before;
+                    queued_.fetch_sub(1, std::memory_order_relaxed);
+                    break;
+                }
+        }
+        if (found == nullptr)
+            return false;
+        end(*found);
+        task_ended();
+        return true;
+    }
     /// Queues a suspended fiber again; `note_suspension` came before it.
     void resume(fiber&) noexcept;
     void note_suspension() noexcept;
@@ -56,6 +80,16 @@ public:
         workers& pool_;
         workers* before_;
     };
+
+    /// Those that run something, and some that do not; of very many not all. Any thread.
+    template <class F>
+    void for_each_fiber(F&& each)
+    {
+        std::scoped_lock lock(mutex_);
+        std::size_t left = 1000;
+        for (fiber const* f = youngest_; f != nullptr && left-- != 0; f = f->older)
+            each(*f);
+    }
 
     /// True while a task runs on a plain stack because no further stack could be had: it must not wait.
     [[nodiscard]] static bool out_of_stacks() noexcept;
@@ -84,6 +118,7 @@ private:
     std::condition_variable wake_;
     queue queue_;
     fiber* free_ = nullptr;
+    fiber* youngest_ = nullptr;  ///< of all
     unsigned free_count_ = 0;
     unsigned sleepers_ = 0;
     bool stop_ = false;

@@ -3,6 +3,7 @@
 #include "base/log.hpp"
 #include "base/machine.hpp"
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
 #include "engine/process_engine.hpp"
 #include "job/job.hpp"
 #include "remote/runtime.hpp"
@@ -23,14 +24,17 @@ namespace {
 
 using job::membership;
 using remoting::runtime;
+using remoting::wait_watch;
 
 std::atomic<bool> world_exists{false};
+std::atomic<world*> current_world{nullptr};  // set before calls are answered
 
 // The engine's handlers cannot be taken out again, so a process's runtime stays for the next world.
 runtime& process_runtime()
 {
     static engine::engine* const engine = engine::process_engine().release();
     static runtime* const instance = new runtime(*engine);
+    [[maybe_unused]] static wait_watch* const watch = new wait_watch(*instance, membership::instance());
     return *instance;
 }
 
@@ -40,6 +44,13 @@ std::string describe_death(int rank)
     if (WIFSIGNALED(status))
         return fmt::format("pid {}, signal {}", membership::instance().slot(rank).pid.load(), WTERMSIG(status));
     return fmt::format("pid {}, exit code {}", membership::instance().slot(rank).pid.load(), WEXITSTATUS(status));
+}
+
+void leave() noexcept
+{
+    runtime::set_process(nullptr);
+    current_world.store(nullptr, std::memory_order_release);
+    world_exists.store(false);
 }
 
 constexpr char const* card_key = "remote";
@@ -69,6 +80,7 @@ world::world()
     if (world_exists.exchange(true))
         throw usage_error("there is a towline::world in this process already: one at a time");
     try {
+        base::check_settings();
         impl_ = std::make_unique<impl>();
         membership& m = impl_->members;
         runtime& r = impl_->r;
@@ -80,10 +92,11 @@ world::world()
         setup.max_message = base::setting_bytes("TOWLINE_MAX_MESSAGE", setup.max_message);
         setup.describe_death = describe_death;
         setup.counters = m.self().counters;
+        current_world.store(this, std::memory_order_release);
+        runtime::set_process(&r);  // before calls are answered, too
         r.begin(std::move(setup));
-        runtime::set_process(&r);
         m.put(card_key, fmt::format("{}:{:x}", remoting::wire::format_version, r.actions().digest()));
-        m.fence();
+        m.fence(std::chrono::minutes(5), "towline::world");
         std::vector<std::uint64_t> digests(ranks);
         std::vector<std::uint32_t> versions(ranks);
         bool strangers = false;
@@ -99,8 +112,7 @@ world::world()
     } catch (...) {
         if (impl_)
             impl_->r.abandon();
-        runtime::set_process(nullptr);
-        world_exists.store(false);
+        leave();
         throw;
     }
 }
@@ -125,8 +137,7 @@ world::~world()
         impl_->r.abandon();
     }
     impl_->r.objects().clear();
-    runtime::set_process(nullptr);
-    world_exists.store(false);
+    leave();
 }
 
 int world::rank() const noexcept
@@ -176,6 +187,21 @@ bool world::serve()
 void world::stop()
 {
     impl_->r.stop_all();
+}
+
+locality here()
+{
+    return locality(runtime::current().rank());
+}
+int size()
+{
+    return runtime::current().size();
+}
+world& this_world()
+{
+    if (world* const w = current_world.load(std::memory_order_acquire))
+        return *w;
+    throw usage_error("there is no towline::world in this process: make one in main, and ask before its end");
 }
 
 } // namespace towline

@@ -1,8 +1,10 @@
 """What an MPI header declares, as the compiler's preprocessor leaves it."""
 
 import os
+import pathlib
 import re
 import subprocess
+import sys
 
 CC = os.environ.get("CC", "cc")
 
@@ -15,6 +17,14 @@ def preprocess(include, *options):
 
 def one_line(text):
     return re.sub(r"\s+", " ", text).strip()
+
+
+def beyond_the_abi():
+    """Functions that we have and the standard's ABI has not, with their PMPI_ twins."""
+    sys.path.insert(0, str(pathlib.Path(os.environ["INCLUDE"]).parent / "src" / "mpi"))
+    import table
+    _, chapters = table.read()
+    return {prefix + f.cname for c in chapters if c.name in table.BEYOND_THE_ABI for f in c.functions for prefix in ("", "P")}
 
 
 class Header:

@@ -43,4 +43,25 @@ done
 # shellcheck disable=SC2046
 "$cxx" ${CONSUMER_FLAGS:-} "$here/project/ranks.cpp" $(pkg-config --cflags --libs towline-mpi) -o "$work/mpi"
 "$work/prefix/bin/towline" run -n 1 "$work/mpi" | grep -qx 'rank 0 of 1'
-echo "consumer: find_package, pkg-config and the wrappers all work"
+# The installed examples, as a project of their own.
+cmake -S "$work/prefix/share/doc/towline/examples" -B "$work/examples" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Debug \
+    ${CONSUMER_FLAGS:+-DCMAKE_CXX_FLAGS="$CONSUMER_FLAGS" -DCMAKE_C_FLAGS="$CONSUMER_FLAGS"} >"$work/log" 2>&1 \
+    && cmake --build "$work/examples" -j 2 >>"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
+for example in 01_hello 02_arguments 03_rma_vector 04_remote_object 05_broadcast 06_team 07_mpi; do
+    "$work/prefix/bin/towline" run -n 2 "$work/examples/bin/$example" >"$work/out" || { cat "$work/out"; echo "failed: $example"; exit 1; }
+done
+"$work/prefix/bin/towline" run -n 2 "$work/examples/bin/10_blast" "$work/prefix/share/doc/towline/examples/10_blast/sedov24.toml" \
+    --output "$work/blast" >"$work/out" || { cat "$work/out"; echo "failed: the installed demo"; exit 1; }
+# Pages and completion lie where man and bash look; a build with sanitizers has none.
+[ -z "${CONSUMER_FLAGS:-}" ] || { echo "consumer: find_package, pkg-config, the wrappers and the examples all work"; exit; }
+for page in towline towline-run towline-where towline-info towline-tune mpiexec mpirun mpicc mpicxx; do
+    [ -s "$work/prefix/share/man/man1/$page.1" ] || { echo "there is no page $page(1)"; exit 1; }
+done
+if command -v man >/dev/null; then
+    MANPATH=$work/prefix/share/man MANPAGER=cat man towline-run >"$work/out" 2>&1 && grep -q -- '--keep-going' "$work/out" \
+        || { cat "$work/out"; echo "man towline-run does not work"; exit 1; }
+fi
+for name in towline mpiexec mpirun; do
+    bash -n "$work/prefix/share/bash-completion/completions/$name"
+done
+echo "consumer: find_package, pkg-config, the wrappers, the examples and the manual all work"

@@ -15,7 +15,7 @@ FLOOR = {"base": 1, "model": 2, "layout": 2, "archive": 2, "job": 2, "heap": 2, 
 NEIGHBOURS = {("heap", "job")}  # the heap lives in the job's file
 # Public headers belong to a floor too; the longest matching prefix counts. Everything else is of the remote-call face.
 PUBLIC = {"error": "base", "version": "base", "archive": "archive", "serialize_buffer": "archive", "borrow": "archive",
-          "detail/archive": "archive", "detail/member": "archive", "rma_allocator": "heap"}
+          "detail/archive": "archive", "detail/member": "archive", "detail/language": "base", "rma_allocator": "heap"}
 PURE = {"archive", "layout", "model"}  # no I/O, no globals: these headers are not for them
 IMPURE = re.compile(r"<(fstream|iostream|cstdio|filesystem>.*ifstream|thread|mutex|unistd\.h|sys/.*|fcntl\.h)>")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

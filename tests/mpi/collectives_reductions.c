@@ -90,7 +90,7 @@ static void make_kinds(void)
     add_pair(MPI_2REAL, FLOATING, 4, FLOATING, 4, 4, 8);
     add_pair(MPI_2DOUBLE_PRECISION, FLOATING, 8, FLOATING, 8, 8, 16);
     add_pair(MPI_2INTEGER, SIGNED, 4, SIGNED, 4, 4, 8);
-    add(MPI_CHAR, NOTHING, SIGNED, 1);
+    add(MPI_CHAR, C_INTEGER, SIGNED, 1);  /* as other libraries do */
     add(MPI_CHARACTER, NOTHING, SIGNED, 1);
     add(MPI_WCHAR, NOTHING, SIGNED, sizeof(wchar_t));
     add(MPI_PACKED, NOTHING, UNSIGNED, 1);

@@ -26,25 +26,25 @@ class Lanes(JobTest):
         for ranks in RANKS:
             with self.subTest(ranks=ranks):
                 total = self.counted(ranks, "first")
-                self.assertEqual(total["lane_operations"], 21 * ranks)
-                self.assertEqual(total["bytes_lanes_posted"], 20 * 100)
+                self.assertEqual(total["collectives_shared"], 21 * ranks)
+                self.assertEqual(total["bytes_offered"], 20 * 100)
                 # Every byte of the sum is read from all ranks but one, and written to all but one.
-                self.assertEqual(total["bytes_lanes_moved"], 2 * (ranks - 1) << 20)
+                self.assertEqual(total["bytes_in_place"], 2 * (ranks - 1) << 20)
 
     def test_the_way_of_blocks_of_any_size(self) -> None:
         for ranks in RANKS:
             with self.subTest(ranks=ranks):
                 total = self.counted(ranks, "first", "lists")
-                self.assertEqual(total["lane_operations"], 14 * ranks)
+                self.assertEqual(total["collectives_shared"], 14 * ranks)
                 rooted, all_to_all, neighbours = 2 * (ranks - 1), 3 * ranks * (ranks - 1), 2 * ranks
                 # What all neighbours get is copied once, and read by each.
-                self.assertEqual(total["bytes_lanes_posted"], 100 * (rooted + all_to_all + neighbours + ranks))
-                self.assertEqual(total["bytes_lanes_moved"], (rooted + all_to_all + 2 * neighbours) << 17)
+                self.assertEqual(total["bytes_offered"], 100 * (rooted + all_to_all + neighbours + ranks))
+                self.assertEqual(total["bytes_in_place"], (rooted + all_to_all + 2 * neighbours) << 17)
 
     def test_without(self) -> None:
         for scenario in ("paths", "lists"):
             total = self.counted(3, "off", scenario)
-            self.assertEqual([total[n] for n in ("lane_operations", "bytes_lanes_posted", "bytes_lanes_moved")], [0, 0, 0])
+            self.assertEqual([total[n] for n in ("collectives_shared", "bytes_offered", "bytes_in_place")], [0, 0, 0])
 
     def test_scenarios(self) -> None:
         for scenario in ("lists_that_disagree", "late_receivers", "disagreement", "many_at_once", "several_ways", "short_lives"):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -20,8 +21,10 @@ class Profile(unittest.TestCase):
 
     @unittest.skipIf(harness.SANITIZED, "the sanitizers' libraries have to be loaded first")
     def test_a_preloaded_tool_wraps(self):
-        self.assertEqual(self.run_program(LD_PRELOAD=os.environ["TOOL"]),
-                         ["rank 0, MPI 5.0, wrapped 1", "tool: 3 calls of MPI_Comm_rank"])
+        with tempfile.TemporaryDirectory() as folder:
+            tool = os.path.join(folder, "tool.so")  # LD_PRELOAD cuts a path at blanks
+            os.symlink(os.environ["TOOL"], tool)
+            self.assertEqual(self.run_program(LD_PRELOAD=tool), ["rank 0, MPI 5.0, wrapped 1", "tool: 3 calls of MPI_Comm_rank"])
 
 
 if __name__ == "__main__":

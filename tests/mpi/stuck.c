@@ -64,6 +64,25 @@ int main(int argc, char** argv)
         receive(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD);
     } else if (strcmp(what, "probe") == 0) {
         MPI_Probe((rank + 1) % size, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (strcmp(what, "behind") == 0) { /* rank 1 begins collective operations, and sends something that nobody receives */
+        if (rank == 1) {
+            int v = 0;
+            MPI_Request all[3];
+            MPI_Ibcast(&v, 1, MPI_INT, 1, MPI_COMM_WORLD, &all[0]);
+            MPI_Ibcast(&v, 1, MPI_INT, 1, MPI_COMM_WORLD, &all[1]);
+            MPI_Ibarrier(MPI_COMM_WORLD, &all[2]);
+            receive(0, 2, MPI_COMM_WORLD);
+        } else {
+            MPI_Send(&byte, 1, MPI_CHAR, 1, 3, MPI_COMM_WORLD);
+            receive(1, 1, MPI_COMM_WORLD);
+        }
+    } else if (strcmp(what, "together") == 0) { /* does not */
+        for (int i = 0; i < 5; ++i)
+            MPI_Barrier(MPI_COMM_WORLD);
+    } else if (strcmp(what, "sleeps") == 0) { /* rank 1 sleeps */
+        if (rank == 1)
+            sleep(1000);
+        receive(1, 2, MPI_COMM_WORLD);
     } else if (strcmp(what, "requests") == 0) {
         MPI_Request all[3];
         MPI_Irecv(&byte, 1, MPI_CHAR, (rank + 1) % size, 1, MPI_COMM_WORLD, &all[0]);

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from shlex import quote
 
 import harness
 from harness import JobTest, PROGRAMS, TOWLINE, program, processes_with, run_command, wait_until
@@ -133,12 +134,13 @@ class Confined(JobTest):
         """Ends of every kind, where /dev/shm and the temporary folders are the job's alone: they stay empty."""
         folders = [f for f in ("/dev/shm", "/var/tmp", "/tmp") if not os.path.realpath(TOWLINE).startswith(f + "/")]
         mounts = "".join(f"mount -t tmpfs tmpfs {f} || exit 77; " for f in folders)
+        storm = quote(program("storm"))
         ends = f"""
-            {TOWLINE} run -n 3 {program("storm")} 20 >/dev/null || exit 1
-            {TOWLINE} run -n 3 {program("member")} join fence @1 signal 9 spin 2>/dev/null
-            {TOWLINE} run -n 3 --timeout 0.3 {program("storm")} 0 >/dev/null 2>&1
-            {TOWLINE} run -n 3 {program("storm")} 0 >/dev/null & sleep 0.3; kill -9 $!; wait $! 2>/dev/null
-            {TOWLINE} run -n 3 {program("storm")} 0 >/dev/null & sleep 0.3; kill -TERM $!; wait $!
+            {quote(TOWLINE)} run -n 3 {storm} 20 >/dev/null || exit 1
+            {quote(TOWLINE)} run -n 3 {quote(program("member"))} join fence @1 signal 9 spin 2>/dev/null
+            {quote(TOWLINE)} run -n 3 --timeout 0.3 {storm} 0 >/dev/null 2>&1
+            {quote(TOWLINE)} run -n 3 {storm} 0 >/dev/null & sleep 0.3; kill -9 $!; wait $! 2>/dev/null
+            {quote(TOWLINE)} run -n 3 {storm} 0 >/dev/null & sleep 0.3; kill -TERM $!; wait $!
             ls -A {" ".join(folders)}; true"""
         done = subprocess.run(["unshare", "-m", "bash", "-c", mounts + ends], env=self.env, capture_output=True, text=True, timeout=60)
         if done.returncode == 77 or "unshare" in done.stderr:

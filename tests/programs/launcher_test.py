@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 import unittest
+from shlex import quote
 
 import harness
 from harness import JobTest, TOWLINE, program, processes_with, run_command, wait_until
@@ -93,13 +94,13 @@ class Output(JobTest):
             process.stdout.close()
             self.assertEqual(process.wait(10), 141)
         begin = time.monotonic()
-        script = f"{TOWLINE} run -n 2 yes | head -1"
+        script = f"{quote(TOWLINE)} run -n 2 yes | head -1"
         self.assertEqual(subprocess.run(["bash", "-c", script], env=self.env, capture_output=True, text=True, timeout=20).stdout, "y\n")
         self.assertLess(time.monotonic() - begin, 10)
 
     def test_closed_standard_descriptors(self):
         for closing in (">&-", "2>&-", "<&-", "<&- >&- 2>&-"):
-            script = f"{TOWLINE} run -n 2 sh -c 'echo out; echo err >&2' {closing}"
+            script = f"{quote(TOWLINE)} run -n 2 sh -c 'echo out; echo err >&2' {closing}"
             done = subprocess.run(["bash", "-c", script], env=self.env, capture_output=True, text=True, timeout=20)
             self.assertEqual(done.returncode, 0, closing)
             self.assertEqual(done.stdout, "" if ">&- " in closing + " " and closing != "2>&-" else "out\nout\n", closing)
@@ -191,14 +192,14 @@ class Words(JobTest):
 
     def test_wrong_usage_is_named(self):
         for arguments, words in ((["run", "-n", "x", "true"], "-n x: a job has 1 to 16384 processes"),
-                                 (["run", "-np", "2", "true"], "-n p: a job has"),
+                                 (["run", "-np", "2", "true"], "-np is a word of mpiexec; here it is -n N"),
                                  (["run", "true"], "how many processes?"),
                                  (["run", "-n", "2"], "which PROGRAM?"),
                                  (["run", "-n", "2", "--bind", "moon", "true"], "'moon' is neither core nor none"),
                                  (["run", "-n", "2", "--heap", "moon", "true"], "'moon' is neither on nor off"),
                                  (["run", "-n", "2", "--bogus", "true"], "--bogus"),
                                  (["run", "-n", "2", "--stats", "x.json", "true"], "did you mean --stats=x.json?"),
-                                 (["start"], "there is no command 'start'; there are run, where, info and tune"),
+                                 (["start"], "there is no command 'start'; there are run, where, info, tune and help"),
                                  (["-n", "2", "true"], "did you mean 'towline run -n ...'?"),
                                  ([], "which command?"),
                                  (["info", "--bogus"], "--bogus"),
@@ -225,13 +226,13 @@ class Words(JobTest):
         self.assertIn("TOWLINE_SEGMENT", err)
 
     def test_few_descriptors(self):
-        script = f"ulimit -Sn 20; exec {TOWLINE} run -n 40 sh -c 'ulimit -n'"
+        script = f"ulimit -Sn 20; exec {quote(TOWLINE)} run -n 40 sh -c 'ulimit -n'"
         done = subprocess.run(["bash", "-c", script], env=self.env, capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, "20\n" * 40), done.stderr)
 
     @unittest.skipIf("undefined" in harness.SANITIZERS, "UBSan needs free descriptors to look at an exception's type")
     def test_too_few_descriptors(self):
-        script = f"ulimit -Sn 20; ulimit -Hn 20; exec {TOWLINE} run -n 40 sleep 10"
+        script = f"ulimit -Sn 20; ulimit -Hn 20; exec {quote(TOWLINE)} run -n 40 sleep 10"
         done = subprocess.run(["bash", "-c", script], env=self.env, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 125)
         self.assertIn("ulimit -n", done.stderr)
@@ -338,7 +339,7 @@ class Ends(JobTest):
         self.assertLess(seconds, 2.5 if not harness.SANITIZED else 14)
 
     def test_wrapper_scripts(self):
-        member = program("member")
+        member = quote(program("member"))
         script = f"{member} put k $TOWLINE_RANK fence show 2 k; exit $?"
         self.assertEqual(self.run_job(3, "sh", "-c", script)[:2], (0, "2\n" * 3))
         code, _, err, seconds = self.run_job(3, "sh", "-c", f"{member} join fence @1 signal 11 sleep 20000")
@@ -355,8 +356,8 @@ class Ends(JobTest):
         self.assertEqual(code, 3)
         self.assertIn("has ended: one program a rank", err)
         # A child of a rank is no rank.
-        script = f"import os; os.close(100); os.execv(\"{member}\", [\"m\", \"join\"])"
-        code, _, err, _ = self.run_job(1, "sh", "-c", f"exec {sys.executable} -c '{script}'")
+        script = f"import os; os.close(100); os.execv({program('member')!r}, ['m', 'join'])"
+        code, _, err, _ = self.run_job(1, sys.executable, "-c", script)
         self.assertEqual(code, 3)
         self.assertIn("closed descriptor", err)
 
@@ -386,7 +387,7 @@ class NothingStays(JobTest):
 
     def test_the_launcher_killed(self):
         """kill -9 of the front, of the keeper, or of both: all ranks, wrapped and daemonized ones too, are gone."""
-        member = program("member")
+        member = quote(program("member"))
         for victims in ("front", "keeper", "both"):
             script = f"{member} join daemon 30 fence say up spin; true" if victims != "both" else f"{member} join fence say up spin; true"
             with self.start(3, "sh", "-c", script) as process:

@@ -1,5 +1,6 @@
 """mpiexec and mpirun: options, programs beside each other, how jobs end."""
 
+import json
 import os
 import signal
 import socket
@@ -61,6 +62,9 @@ class Ranks(MpiexecTest):
         self.assertEqual(self.refused("-n", "2", "true", ":"), "a program is expected behind the last ':'")
         self.assertEqual(self.refused("-n", "2", ":", "true"), "a program is missing beside a ':'")
         self.assertEqual(self.refused("-frobnicate", "true"), "there is no option -frobnicate")
+        self.assertEqual(self.refused("-hostfle", "x", "true"), "there is no option -hostfle; did you mean -hostfile?")
+        self.assertEqual(self.refused("--oversubcribe", "true"), "there is no option --oversubcribe; did you mean --oversubscribe?")
+        self.assertEqual(self.refused("--bindto", "core", "true"), "there is no option --bindto; did you mean --bind-to?")
         self.assertEqual(self.refused("--l=3", "true"), "--l=3: --l takes no value")
 
     def test_programs_that_cannot_be_run(self):
@@ -171,14 +175,47 @@ class Surroundings(MpiexecTest):
             self.assertEqual((code, err), (0, ""))
             self.assertTrue(all(int(line.split()[1]) <= max(1, len(cores) - 1) for line in out.splitlines()) or len(cores) == 1, out)
         self.assertEqual(self.mpiexec("-bind-to", "none", sys.executable, "-c", script)[1], f"0 {len(cores)}\n")
-        self.assertIn("core or none is expected", self.refused("-bind-to", "socket", "true"))
-        self.assertIn("core, slot or node is expected", self.refused("-map-by", "numa", "true"))
+        self.assertIn("core, hwthread, numa, socket or none is expected", self.refused("-bind-to", "moon", "true"))
+        self.assertIn("slot, core, hwthread, numa, socket or node is expected", self.refused("-map-by", "moon", "true"))
+
+    def test_wider_and_narrower_binding(self):
+        cores = sorted(os.sched_getaffinity(0))
+        script = "import os; print(os.environ['TOWLINE_RANK'], *sorted(os.sched_getaffinity(0)))"
+
+        def masks(*words, ranks=4):
+            code, out, err = self.mpiexec(*words, "-n", str(ranks), sys.executable, "-c", script)
+            self.assertEqual((code, err), (0, ""), words)
+            rows = {int(line.split()[0]): [int(cpu) for cpu in line.split()[1:]] for line in out.splitlines()}
+            self.assertEqual(sorted(rows), list(range(ranks)))
+            self.assertTrue(all(mask and set(mask) <= set(cores) for mask in rows.values()), rows)
+            return [rows[r] for r in range(ranks)]
+        threads = masks("-bind-to", "hwthread", ranks=len(cores) + 1)
+        self.assertEqual(sorted(mask[0] for mask in threads[:-1]), cores)
+        self.assertEqual(threads[-1], threads[0])
+        for unit in ("socket", "numa", "package", "l3cache"):
+            wide = masks("-bind-to", unit)
+            self.assertTrue(all(len(mask) >= len(threads[0]) for mask in wide), wide)
+        self.assertEqual(masks("--bind-to", "core", "--map-by", "socket", ranks=1), masks("--bind-to", "core", ranks=1))
+        self.assertEqual({cpu for mask in masks("--bind-to", "socket", "--map-by", "core", ranks=len(cores)) for cpu in mask}, set(cores))
+        self.assertEqual(masks("--bind-to-none"), [cores] * 4)
+        code, out, err = self.mpiexec("-report-bindings", "-bind-to", "hwthread", "-n", "2", "true")
+        self.assertEqual((code, out), (0, ""))
+        self.assertEqual(err, "".join(f"mpiexec: rank {r} is bound to cpu {threads[r][0]}\n" for r in range(2)))
+        self.assertEqual(self.mpiexec("-report-bindings", "true")[2], "mpiexec: rank 0 is not bound\n")
 
     def test_what_changes_nothing(self):
         words = ["--oversubscribe", "--allow-run-as-root", "-map-by", "slot", "--map-by", ":OVERSUBSCRIBE", "-rank-by", "core",
-                 "--mca", "btl", "self,vader", "-launcher", "fork", "-report-bindings", "-use-hwthread-cpus"]
+                 "-launcher", "fork"]
         self.assertEqual(self.mpiexec(*words, "-n", "5", "true"), (0, "", ""))
         self.assertIn("fork is expected", self.refused("-launcher", "ssh", "true"))
+
+    def test_what_means_nothing_here(self):
+        words = ["--mca", "btl", "self,vader", "--prtemca", "a", "b", "--mca", "btl", "tcp", "-use-hwthread-cpus", "--map-by", "ppr:2:node",
+                 "--cpus-per-proc", "2", "--prefix", "/opt"]
+        self.assertEqual(self.mpiexec(*words, "-n", "2", "true"),
+                         (0, "", "mpiexec: accepted, and means nothing here: --mca btl, --prtemca a, -use-hwthread-cpus, --map-by ppr:2:node, "
+                                 "--cpus-per-proc, --prefix\n"))
+        self.assertEqual(self.mpiexec(*words, "-q", "true"), (0, "", ""))
 
 
 class Streams(MpiexecTest):
@@ -202,6 +239,21 @@ class Streams(MpiexecTest):
         self.assertEqual((code, out), (0, "a b\na b\n"))
         self.assertRegex(err, r"^mpiexec: rank 0 is pid \d+: echo a b\nmpiexec: rank 1 is pid \d+: echo a b\n$")
         self.assertEqual(self.mpiexec("-q", "-n", "2", "sh", "-c", "exit 3"), (3, "", ""))
+
+
+class Stats(MpiexecTest):
+    def test_table_and_file(self):
+        for word in ("--stats", "-stats"):
+            code, out, err = self.mpiexec(word, "-n", "2", "echo", "x")
+            self.assertEqual((code, out), (0, "x\nx\n"))
+            self.assertIn("towline: 2 ranks, ", err)
+            self.assertIn("  all ", err)
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.mpiexec(f"--stats={folder}/a b.json", "-n", "2", "true"), (0, "", ""))
+            with open(f"{folder}/a b.json") as file:
+                self.assertEqual(len(json.load(file)["ranks"]), 2)
+        self.assertEqual(self.mpiexec("--stats=/no/such/x.json", "echo", "begun"),
+                         (125, "", "mpiexec: --stats=/no/such/x.json: No such file or directory; nothing was started\n"))
 
 
 class Ends(MpiexecTest):

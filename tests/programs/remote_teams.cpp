@@ -323,7 +323,7 @@ void ways(towline::world& w, bool by_lanes)
         CHECK(row[big - 1] == 0);
     }
     auto const s = towline::stats().since(before);
-    std::uint64_t counts[] = {s.team_operations, s.bytes_offered, s.bytes_in_place, s.bytes_inline + s.bytes_mapped};
+    std::uint64_t counts[] = {s.collectives_shared, s.bytes_offered, s.bytes_in_place, s.bytes_inline + s.bytes_mapped};
     all.all_reduce(counts);
     auto const ranks = static_cast<std::uint64_t>(w.size());
     if (w.size() == 1)

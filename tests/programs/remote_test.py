@@ -21,6 +21,23 @@ class Remote(JobTest):
         done = subprocess.run([program("remote_calls")], env=self.env, timeout=120, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_where_a_function_runs(self):
+        for ranks in (1, 2, 3):
+            for _ in range(5):
+                self.passes(ranks, "remote_here")
+
+    def test_futures(self):
+        for ranks in (1, 2):
+            self.passes(ranks, "remote_futures", env={"TOWLINE_WORKERS": "1"})
+        self.passes(2, "remote_futures", "leaves")
+
+    def test_threads_that_the_system_refuses(self):
+        if SANITIZED:  # their address space has no limit
+            self.skipTest("address space is the sanitizer's")
+        for how in ("none", "some"):
+            out, _ = self.passes(1, "remote_threads", how, options=("--heap", "off"), env={"TOWLINE_SEGMENT": "16M"})
+            self.assertIn("worker" if how == "some" else "thread", out)
+
     def test_nesting(self):
         # The thread sanitizer knows 8128 threads, and every suspended handler is one to it.
         depth = 1500 if SANITIZED else 10000
@@ -43,6 +60,12 @@ class Remote(JobTest):
         if not SANITIZED:  # they have an allocator and operators themselves
             self.passes(2, "remote_adopts", "no", options=("--heap", "off"))
             self.passes(2, "remote_replaced")  # operators of its own, which could not release what they did not make
+
+    def test_blocks_in_the_arena_of_a_third_rank(self):
+        for lanes in ("off", "on"):
+            for ranks in (3, 4):
+                self.passes(ranks, "remote_third_arena", env={"TOWLINE_LANES": lanes})
+            self.passes(3, "remote_third_arena", "dies", options=("--keep-going",), code=128 + signal.SIGKILL, env={"TOWLINE_LANES": lanes})
 
     def test_messages_above_the_limit(self):
         for ranks in (1, 2, 3):

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from harness import Job, JobTest, TOWLINE, wait_until
 
 MPIEXEC = os.path.join(os.path.dirname(TOWLINE), "mpiexec")
 STUCK = os.path.join(harness.PROGRAMS, "mpi_stuck")
+CALLS = harness.program("remote_stuck")
 SLOW = 5 if harness.SANITIZED else 1
 
 
@@ -39,6 +41,12 @@ class WatchdogTest(JobTest):
             out, err = process.communicate(timeout=30)
             self.assertEqual((process.returncode, err), (143, ""), out)
         return said
+
+    def ranks(self, process):
+        with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
+            keeper = int(file.read())
+        with open(f"/proc/{keeper}/task/{keeper}/children") as file:
+            return [int(word) for word in file.read().split()]
 
     def first(self, line):
         self.assertEqual(line, f"towline[0]: watchdog: nothing has moved for {SLOW} s, and every rank that runs waits in a call:\n")
@@ -101,11 +109,67 @@ class Said(WatchdogTest):
         self.assertIn("  ranks 1 and 2 wait in MPI_Finalize for rank 0 (MPI_COMM_WORLD)", said)
         self.assertEqual(said[-1], "they wait for each other: rank 0 waits in MPI_Recv for rank 1, tag 2; rank 1 waits in MPI_Finalize for rank 0")
 
+    def test_messages_of_the_library_are_not_the_programs(self):
+        """Three operations of the others wait at rank 0, as messages: nobody has forgotten to receive them."""
+        self.env["TOWLINE_LANES"] = "off"
+        said = self.told(2, "behind", 1)
+        self.assertEqual(said[0], "  rank 0 waits in MPI_Recv for rank 1, tag 1 (MPI_COMM_WORLD)")
+        self.assertEqual(said[1], "  rank 1 waits in MPI_Recv for rank 0, tag 2 (MPI_COMM_WORLD); 1 message came that no receive asks for")
+
     def test_threads(self):
         said = self.told(2, "threads", 1)
         self.assertIn("a receive from rank 1, tag 7", said[0])
         self.assertIn("a receive from rank 1, tag 8", said[0])
         self.assertIn("; 2 of its threads wait", said[0])
+
+
+class Calls(WatchdogTest):
+    """The same for remote calls and teams."""
+
+    def launch(self, ranks, scenario, options=(), **rest):
+        rest.setdefault("stdin", subprocess.DEVNULL)
+        return Job([MPIEXEC, "-n", str(ranks), *options, CALLS, scenario], env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                   text=True, **rest)
+
+    def test_two_that_wait_for_each_other(self):
+        said = self.told(2, "cycle", 1)
+        for r in range(2):
+            self.assertEqual(said[r], f"  rank {r} waits for a future of door::pass at rank {1 - r}; door::pass, called by rank {1 - r}, waits here "
+                                      "for a future")
+        self.assertEqual(said[2], "they wait for each other: rank 0 waits for a future of door::pass at rank 1; rank 1 waits for a future of "
+                                  "door::pass at rank 0")
+
+    def test_calls_that_wait_for_calls(self):
+        said = self.told(3, "handlers", 0, 3)
+        self.assertEqual(said[0], "  rank 0 waits for a future of door::pass_on at rank 1")
+        self.assertEqual(said[1], "  rank 1 waits for the end of the world; not answered: door::pass at rank 2; door::pass_on, called by rank 0, "
+                                  "waits here for a future of door::pass at rank 2")
+        self.assertEqual(said[2], "  rank 2 waits for the end of the world; door::pass, called by rank 1, waits here for a future")
+
+    def test_a_future_that_is_made_of_others(self):
+        said = self.told(3, "all", 0, 1)
+        self.assertRegex(said[0], r"^  rank 0 waits for a future; not answered: door::pass at rank [12], door::pass at rank [12]$")
+
+    def test_a_barrier(self):
+        said = self.told(2, "barrier", 1)
+        self.assertEqual(said[0], "  rank 0 waits in world::barrier for rank 1; door::pass, called by rank 1, waits here for a future")
+        self.assertEqual(said[2], "they wait for each other: rank 0 waits in world::barrier for rank 1; rank 1 waits for a future of door::pass at "
+                                  "rank 0")
+
+    def test_a_team(self):
+        for lanes in ("on", "off"):
+            self.env["TOWLINE_LANES"] = lanes
+            said = self.told(3, "team", 1)
+            self.assertTrue(any(re.match(r"  ranks? .*0.* waits? in team::barrier for ", line) for line in said), said)
+            self.assertRegex(said[-1], "rank 0 waits in team::barrier for ranks? .*rank 1 waits for a future of door::pass at rank 0")
+
+    def test_the_job_ends_where_that_is_asked(self):
+        self.env["TOWLINE_WATCHDOG_ABORT"] = "on"
+        with self.launch(2, "cycle") as process:
+            _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 124)
+        self.first(err.splitlines(True)[0])
+        self.assertEqual(err.splitlines()[-1], "towline[0]: The job ends here, because TOWLINE_WATCHDOG_ABORT is on.")
 
 
 class Silent(WatchdogTest):
@@ -146,6 +210,22 @@ class Silent(WatchdogTest):
         self.env["TOWLINE_WATCHDOG"] = "off"
         self.quiet(2, "cycle")
 
+    def test_a_stopped_rank(self):
+        """It waits, as all do; but somebody has stopped it and may let it go on."""
+        with self.launch(2, "cycle") as process:
+            for _ in range(2):
+                process.stdout.readline()
+            stopped = self.ranks(process)[1]
+            time.sleep(0.3)
+            os.kill(stopped, signal.SIGSTOP)
+            time.sleep(3 * SLOW)
+            self.assertIsNone(process.poll())
+            self.assertEqual(select.select([process.stderr], [], [], 0)[0], [])
+            os.kill(stopped, signal.SIGCONT)
+            self.first(process.stderr.readline())
+            process.terminate()
+            process.communicate(timeout=30)
+
     def test_a_rank_that_is_still_to_come(self):
         with self.launch(2, "init") as process:
             self.assertTrue(wait_until(lambda: process.poll() is not None, 3.5 * SLOW) is False)
@@ -155,6 +235,34 @@ class Silent(WatchdogTest):
     def test_long_waits_that_end(self):
         self.env["TOWLINE_WATCHDOG"] = "2.5" if not harness.SANITIZED else "20"
         with self.launch(3, "moves") as process:
+            _, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, err), (0, ""))
+
+
+class SilentCalls(Silent):
+    launch = Calls.launch
+
+    def test_a_rank_that_computes(self):
+        self.quiet(2, "runs")
+
+    def test_a_thread_that_computes(self):
+        self.quiet(2, "runs-while-main-computes")
+
+    def test_a_thread_that_hardly_gets_a_turn(self):
+        self.quiet(2, "sleeps-in-a-call")
+
+    def test_a_rank_that_is_still_to_come(self):
+        with self.launch(2, "late") as process:
+            self.assertTrue(wait_until(lambda: process.poll() is not None, 3.5 * SLOW) is False)
+            process.terminate()
+            self.assertEqual(process.communicate(timeout=30)[1], "")
+
+    def test_ranks_that_serve(self):
+        self.quiet(3, "serve")
+
+    def test_long_waits_that_end(self):
+        self.env["TOWLINE_WATCHDOG"] = "2.5" if not harness.SANITIZED else "20"
+        with self.launch(3, "long") as process:
             _, err = process.communicate(timeout=120)
             self.assertEqual((process.returncode, err), (0, ""))
 
@@ -178,11 +286,7 @@ class Ends(WatchdogTest):
     def test_a_rank_that_is_killed_while_all_stand_still(self):
         with self.launch(4, "ring") as process:
             self.first(process.stderr.readline())
-            with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
-                keeper = int(file.read())
-            with open(f"/proc/{keeper}/task/{keeper}/children") as file:
-                ranks = [int(word) for word in file.read().split()]
-            os.kill(ranks[2], signal.SIGKILL)
+            os.kill(self.ranks(process)[2], signal.SIGKILL)
             _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 137)
         self.assertIn("rank 2", err)
@@ -201,7 +305,7 @@ class Ends(WatchdogTest):
             with self.launch(1, "none") as process:
                 _, err = process.communicate(timeout=60)
             self.assertNotEqual(process.returncode, 0)
-            self.assertIn(f"TOWLINE_WATCHDOG={value}: seconds are expected", err)
+            self.assertIn(f"TOWLINE_WATCHDOG='{value}' is not off, or a time from 0.5 s on", err)
 
 
 if __name__ == "__main__":

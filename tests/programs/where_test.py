@@ -2,15 +2,18 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
+from shlex import quote
 
 import harness
 from harness import Job, JobTest, TOWLINE, program, wait_until
 
 MPIEXEC = os.path.join(os.path.dirname(TOWLINE), "mpiexec")
 STUCK = os.path.join(harness.PROGRAMS, "mpi_stuck")
+CALLS = program("remote_stuck")
 
 
 class WhereTest(JobTest):
@@ -26,7 +29,7 @@ class WhereTest(JobTest):
         with open(f"/proc/{process.pid}/task/{process.pid}/children") as file:
             return int(file.read())
 
-    def eventually(self, which, pattern, seconds=30):
+    def eventually(self, which, pattern, seconds=60):
         """Asks until the answer has it; the answer."""
         seen = [""]
 
@@ -98,6 +101,32 @@ class Ranks(WhereTest):
             process.terminate()
             process.communicate(timeout=30)
 
+    def test_that_sleep(self):
+        with self.launch("-n", "3", STUCK, "sleeps") as process:
+            self.eventually(process.pid, r"^  rank 1 sleeps outside the library( \(in nanosleep\))?, for [0-9.]+ s$")
+            process.terminate()
+            process.communicate(timeout=30)
+
+    def test_that_are_stopped(self):
+        with self.launch("-n", "3", STUCK, "computes") as process:
+            answer = self.eventually(process.pid, r"^  rank 1 computes, outside the library")
+            pids = [int(word) for word in answer.splitlines()[-1].removeprefix("  pids of the ranks: ").split()]
+            os.kill(pids[1], signal.SIGSTOP)
+            self.eventually(process.pid, r"^  rank 1 is stopped \(SIGSTOP\)$")
+            os.kill(pids[2], signal.SIGSTOP)
+            self.eventually(process.pid, r"^  rank 2 waits in MPI_Recv for rank 1, tag 2 .*; it is stopped \(SIGSTOP\)$")
+            os.kill(pids[1], signal.SIGCONT)
+            self.eventually(process.pid, r"^  rank 1 computes, outside the library")
+            process.kill()
+            process.communicate(timeout=30)
+
+    def test_the_timeout_tells_the_same(self):
+        for scenario, told in (("sleeps", r"rank 1 sleeps outside the library"), ("computes", "rank 1 computes, outside the library")):
+            with self.launch("-n", "2", "-timeout", "2", STUCK, scenario) as process:
+                _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 124)
+            self.assertRegex(err, f"(?m)^towline:   {told}")
+
     def test_that_have_not_come(self):
         with self.launch("-n", "3", STUCK, "init") as process:
             self.eventually(process.pid, r"^  ranks 0 and 2 wait in MPI_Init for rank 1, for ")
@@ -106,8 +135,8 @@ class Ranks(WhereTest):
             process.communicate(timeout=30)
 
     def test_that_have_left(self):
-        with self.launch("-n", "2", "sh", "-c", f"test $TOWLINE_RANK = 0 && exec {program('member')} join leave sleep 30000; "
-                         f"exec {program('member')} join sleep 30000") as process:
+        with self.launch("-n", "2", "sh", "-c", f"test $TOWLINE_RANK = 0 && exec {quote(program('member'))} join leave sleep 30000; "
+                         f"exec {quote(program('member'))} join sleep 30000") as process:
             self.eventually(process.pid, r"^  rank 0 has left the job in order$")
             process.terminate()
             process.communicate(timeout=30)
@@ -125,6 +154,51 @@ class Ranks(WhereTest):
             self.assertEqual((process.returncode, err), (0, ""))
 
 
+class Calls(WhereTest):
+    """Remote calls: at which rank a future is waited for, and what runs there."""
+
+    def seen(self, scenario, *patterns, ranks=3):
+        with self.launch("-n", str(ranks), CALLS, scenario) as process:
+            for pattern in patterns:
+                answer = self.eventually(process.pid, pattern)
+            process.kill()
+            process.communicate(timeout=30)
+        return answer
+
+    def test_that_wait_for_each_other(self):
+        self.seen("cycle", r"^  they wait for each other: rank 0 waits for a future of door::pass at rank 1; rank 1 waits for a future of "
+                           r"door::pass at rank 0$", r"^  rank 2 waits for the end of the world, for [0-9.]+ s$")
+
+    def test_that_run(self):
+        self.seen("runs", r"^  rank 0 waits for a future of work::compute at rank 1, for [0-9.]+ s$",
+                  r"^  rank 1 (waits for the end of the world, for [0-9.]+ s; )?runs work::compute, called by rank 0$")
+
+    def test_that_run_while_the_main_thread_computes(self):
+        self.seen("runs-while-main-computes", r"^  rank 1 runs work::compute, called by rank 0$")
+
+    def test_that_sleep_in_a_call(self):
+        self.seen("sleeps-in-a-call", r"^  rank 1 (waits for the end of the world, for [0-9.]+ s; )?runs work::sleep_long, called by rank 0$")
+
+    def test_that_wait_in_a_call(self):
+        self.seen("handlers", r"^  rank 0 waits for a future of door::pass_on at rank 1, for ",
+                  r"^  rank 1 waits for the end of the world; not answered: door::pass at rank 2, for [0-9.]+ s; door::pass_on, called by rank 0, "
+                  r"waits here for a future of door::pass at rank 2$",
+                  r"^  rank 2 waits for the end of the world, for [0-9.]+ s; door::pass, called by rank 1, waits here for a future$")
+
+    def test_that_wait_with_all(self):
+        self.seen("barrier", r"^  rank 0 waits in world::barrier for rank 1, for ", ranks=2)
+        self.seen("team", r"^  rank 0 waits in team::barrier for ranks? ", ranks=2)
+
+    def test_that_serve(self):
+        self.seen("serve", r"^  ranks 1 and 2 wait in world::serve, for ")
+
+    def test_that_sleep(self):
+        self.seen("sleep", r"^  rank 1 sleeps outside the library( \(in nanosleep\))?, for ")
+
+    def test_that_have_not_come(self):
+        self.seen("late", r"^  ranks 0 and 2 wait in towline::world for rank 1, for ", r"^  rank 1 has not joined the job$")
+
+
 class Rights(WhereTest):
     @harness.unittest.skipIf(os.geteuid() != 0, "only root can become somebody else")
     def test_others_see_nothing(self):
@@ -133,7 +207,7 @@ class Rights(WhereTest):
             done = subprocess.run([sys.executable, "-c", f"""
 import os, subprocess
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
-done = subprocess.run(["{TOWLINE}", "where", "{process.pid}"], capture_output=True, text=True)
+done = subprocess.run([{TOWLINE!r}, "where", "{process.pid}"], capture_output=True, text=True)
 print(done.returncode, done.stdout, end="")
 """], capture_output=True, text=True, timeout=60, env=self.env)
             self.assertIn(done.stdout, ("1 ", ""), done.stderr)  # "": the tool lies where nobody else may look

@@ -2,6 +2,7 @@
 // Codecs of aggregates, of classes with a members() function, and of types with a serializer.
 
 #include <towline/detail/archive_members.hpp>
+#include <towline/detail/archive_unknown.hpp>
 
 #include <tuple>
 
@@ -182,14 +183,6 @@ private:
         }
         return now;
     }
-};
-
-/// What is left: types that we know nothing about.
-template <class T> struct codec {
-    static_assert(sizeof(T) == 0,
-                  "towline: this type cannot be serialized. Include its towline/archive_*.hpp (or towline/archive_all.hpp) if it is of the "
-                  "standard library; make it an aggregate; give it a members() function; or specialise towline::serializer for it. "
-                  "Pointers and references cannot travel.");
 };
 
 } // namespace towline::detail

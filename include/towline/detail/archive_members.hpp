@@ -51,10 +51,6 @@ template <class... M> struct raw_runs {
 
 /// T with members of types M, in order. codec<T> derives from it and has visit(object, f), which calls f(members...).
 template <class T, class... M> struct members_codec {
-    static_assert((... && !std::is_reference_v<M>),
-                  "towline: a reference cannot travel: hold a value (std::string, std::vector) or a view");
-    static_assert((... && !std::is_pointer_v<std::remove_cv_t<M>>),
-                  "towline: a pointer cannot travel: hold a value, std::unique_ptr or a view");
     static constexpr bool refillable = std::is_default_constructible_v<T> && (... && (is_slot<M> && detail::refillable<M>));
     static constexpr bool holds_view = (... || codec_of<M>::holds_view);
     static consteval std::size_t head() { return (std::size_t{0} + ... + head_size<M>()); }

@@ -2,7 +2,7 @@
 // How arguments become a parcel, by what the parameter is and how the argument was given. Internal.
 
 #include <towline/archive.hpp>
-#include <towline/borrow.hpp>
+#include <towline/detail/mistakes.hpp>
 #include <towline/detail/packed.hpp>
 #include <towline/detail/parcel.hpp>
 #include <towline/detail/signature.hpp>
@@ -21,67 +21,11 @@ class serialize_buffer;
 
 namespace towline::detail {
 
-template <class T>
-inline constexpr bool is_borrowed = false;
-template <class T>
-inline constexpr bool is_borrowed<borrowed<T>> = true;
-template <class T>
-inline constexpr bool is_view = false;
-template <class T, std::size_t N>
-inline constexpr bool is_view<std::span<T, N>> = true;
-template <class C, class Tr>
-inline constexpr bool is_view<std::basic_string_view<C, Tr>> = true;
-
 /// Copies of it share their memory: the copy that the parcel keeps is what is lent.
 template <class T>
 inline constexpr bool shared_handle = requires { typename T::shares_on_copy; };
 template <class T>
 inline constexpr bool shared_handle<serialize_buffer<T>> = true;
-
-template <class P>
-consteval void check_parameter()
-{
-    static_assert(!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>,
-                  "towline: a function with a T& parameter cannot be called remotely, the caller's variable is in another process; "
-                  "take T or T const& and return the changed value");
-    static_assert(!std::is_pointer_v<wire_type<P>>,
-                  "towline: a function with a T* parameter cannot be called remotely, the pointer means nothing in another process; "
-                  "take T const&, std::span<T const>, std::string_view or towline::remote<T>");
-    if constexpr (is_view<wire_type<P>> && requires { typename wire_type<P>::element_type; })
-        static_assert(std::is_const_v<typename wire_type<P>::element_type>,
-                      "towline: a std::span<T> parameter of a remote call looks into the message; take std::span<T const>");
-}
-template <class R>
-consteval void check_result()
-{
-    static_assert(
-        !std::is_pointer_v<wire_type<R>>,
-        "towline: a function that returns a pointer cannot be called remotely; return a value, std::string or towline::remote<T>");
-    static_assert(!is_view<wire_type<R>>, "towline: a function that returns a view cannot be called remotely, what it looks at stays "
-                                          "behind; return std::vector or std::string");
-}
-
-/// Contiguous ranges have one encoding: what is borrowed may be read as any range of such elements.
-template <class P, class A>
-inline constexpr bool passes = std::is_convertible_v<A&&, wire_type<P>>;
-template <class P, class E>
-inline constexpr bool passes_borrowed = requires(wire_type<P> const& p) {
-    requires std::is_same_v<std::remove_cv_t<typename wire_type<P>::value_type>, E>;
-    p.data();
-    p.size();
-};
-template <class P, class E>
-inline constexpr bool passes<P, borrowed<E>> = passes_borrowed<P, E>;
-template <class P, class E>
-inline constexpr bool passes<P, borrowed<E>&> = passes_borrowed<P, E>;
-template <class P, class E>
-inline constexpr bool passes<P, borrowed<E> const&> = passes_borrowed<P, E>;
-
-template <class P, class A>
-consteval void check_argument()
-{
-    static_assert(passes<P, A>, "towline: an argument of this remote call does not convert to its parameter's type");
-}
 
 /// Bytes that an argument has outside of itself, when a look is enough to say; else "many".
 template <class T>

@@ -89,7 +89,6 @@ std::tuple<wire_type<P>...> unpack(type_list<P...>, message_view& m)
 template <class... P, class F>
 void decode_and_run(type_list<P...> parameters, invocation& in, F&& f)
 {
-    (check_parameter<P>(), ...);
     auto const with = [&](std::tuple<wire_type<P>...>& arguments) {
         run_and_reply(in, [&]() -> decltype(auto) {
             return std::apply([&](wire_type<P>&... a) -> decltype(auto) {
@@ -122,11 +121,11 @@ struct function_action {
     using signature = detail::signature<std::remove_cv_t<decltype(target<F>::function)>>;
     using parameters = typename signature::parameters;
     using result = result_type<typename signature::result>;
+    static constexpr mistake wrong = signature::wrong;
     static constexpr bool is_small = target<F>::is_small;
 
     static void run(invocation& in)
     {
-        check_result<typename signature::result>();
         decode_and_run(parameters{}, in, target<F>::function);
     }
     static void const* identity()

@@ -239,8 +239,11 @@ template <class T, std::size_t At, std::size_t All> consteval std::size_t count_
 
 template <class T> consteval std::size_t count_members()
 {
-    static_assert(!has_base<T>, "towline: an aggregate with a base class needs a members() function or a towline::serializer");
-    if constexpr (!requires { T{}; }) {
+    static_assert(!has_base<T>, "towline: an aggregate with a base class needs a function that names its state: "
+                                "auto members() { return std::tie(a, b); }, and the same const; or a towline::serializer");
+    if constexpr (has_base<T>) {
+        return 0;
+    } else if constexpr (!requires { T{}; }) {
         return count_groups<T, 0, last_flat<T, max_members + 1>()>();
     } else if constexpr (std::is_empty_v<T> && !takes_braces<T, 1>()) {
         return 0;

@@ -12,14 +12,29 @@ struct type_list {
     static constexpr auto size = sizeof...(T);
 };
 
+/// What keeps a function from being called remotely; mistakes.hpp says the cures.
+enum class mistake {
+    none, member, variadic, generic, no_function, qualified, count, reference, pointer, writable_span, immovable, returns_pointer,
+    returns_view, not_moved, not_convertible,
+};
+
 template <class R, class... P>
 struct signature_of {
+    static constexpr mistake wrong = mistake::none;
     using result = R;
     using parameters = type_list<P...>;
 };
 
+/// For errors only.
+template <mistake M, class R = void>
+struct no_signature : signature_of<R> {
+    static constexpr mistake wrong = M;
+};
+
 template <class F>
-struct member_signature;  // of a pointer to member function; `object` is its class
+struct member_signature : no_signature<mistake::qualified> {  // of a pointer to member function; `object` is its class
+    using object = void;
+};
 #define TOWLINE_MEMBER(QUALIFIERS)                                               \
     template <class R, class C, class... P>                                      \
     struct member_signature<R (C::*)(P...) QUALIFIERS> : signature_of<R, P...> { \
@@ -36,9 +51,21 @@ TOWLINE_MEMBER(const& noexcept)
 #undef TOWLINE_MEMBER
 
 template <class F>
-struct signature : member_signature<decltype(&F::operator())> {  // lambdas
-    static_assert(std::is_empty_v<F>, "towline: a lambda that is called remotely must not capture; pass what it needs as arguments");
-};
+consteval auto find_signature()
+{
+    if constexpr (requires { &F::operator(); })  // lambdas
+        return std::type_identity<member_signature<decltype(&F::operator())>>();
+    else if constexpr (std::is_member_function_pointer_v<F>)
+        return std::type_identity<no_signature<mistake::member, typename member_signature<F>::result>>();
+    else
+        return std::type_identity<no_signature<std::is_class_v<F> ? mistake::generic : mistake::no_function>>();
+}
+template <class F>
+struct signature : decltype(find_signature<F>())::type {};
+template <class R, class... P>
+struct signature<R (*)(P..., ...)> : no_signature<mistake::variadic, R> {};
+template <class R, class... P>
+struct signature<R (*)(P..., ...) noexcept> : no_signature<mistake::variadic, R> {};
 template <class R, class... P>
 struct signature<R (*)(P...)> : signature_of<R, P...> {};
 template <class R, class... P>

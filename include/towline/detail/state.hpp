@@ -28,6 +28,9 @@ struct task {
 /// Hands a task to the current runtime's workers; runs it right here without a runtime.
 void schedule(task&) noexcept;
 
+/// The number of what becomes ready now; larger than those of all that was ready before.
+[[nodiscard]] std::uint64_t next_order() noexcept;
+
 /// Thread-safe. Reference counted: the consumer holds one reference, the producer another until it completed the state.
 class state_base : public pooled {
 public:
@@ -86,9 +89,22 @@ public:
     /// Shown to whoever asks what this process waits for; static text.
     char const* name = "a future";
 
+    /// Of two ready states the one with the smaller number became ready first.
+    [[nodiscard]] std::uint64_t order() const noexcept { return order_; }
+    /// Given before `complete` by who has a number at hand.
+    void set_order(std::uint64_t n) noexcept { order_ = n; }
+
+    /// Whose reply completes this state: the slot of the call + 1; 0: no call's.
+    [[nodiscard]] std::uint32_t call_slot() const noexcept { return call_slot_.load(std::memory_order_relaxed); }
+    void set_call_slot(std::uint32_t n) noexcept { call_slot_.store(n, std::memory_order_relaxed); }
+    /// Asks whoever is to complete it not to begin. Thread-safe; the caller holds a reference. Throws what sending throws.
+    virtual void cancel();
+
     /// Makes it ready. The caller holds a reference of its own: waiters may let go of theirs at once.
     void complete() noexcept
     {
+        if (order_ == 0)
+            order_ = next_order();
         waiter* w = waiters_.exchange(done(), std::memory_order_acq_rel);
         while (w != nullptr) {
             waiter* const next = w->next;
@@ -107,6 +123,8 @@ private:
 
     mutable std::atomic<waiter*> waiters_{nullptr};
     std::atomic<std::uint32_t> references_;
+    std::atomic<std::uint32_t> call_slot_{0};
+    std::uint64_t order_ = 0;
     std::exception_ptr error_;
 };
 

@@ -19,10 +19,8 @@ CONFIGURATION = "\n".join(f"#define {name}" for name in """
     SIZEOF_VOID_P 8|THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX|THREAD_PACKAGE_POSIX 1|USE_LONG_DOUBLE_COMPLEX 1|USE_STRICT_MPI 1
     MPIX_Delete_error_class MPI_Remove_error_class|MPIX_Delete_error_code MPI_Remove_error_code
     MPIX_Delete_error_string MPI_Remove_error_string""".replace("\n", "|").split("|") if name.strip()) + "\n"
-# The library of random datatypes, which many tests use, calls two functions by names that MPI 3 removed.
-LIBRARY_CONFIGURATION = "#define MPI_Type_hvector MPI_Type_create_hvector\n#define MPI_Type_hindexed MPI_Type_create_hindexed\n"
 FLAGS = ["-std=gnu11", "-O1", "-g1", "-w"]
-LIBRARY = {"util": ("mtest", "mtest_common", "mtest_single", "dtypes"),
+LIBRARY = {"util": ("mtest", "mtest_common", "dtypes"),
            "dtpools/src": ("dtpools", "dtpools_misc", "dtpools_init_verify", "dtpools_desc", "dtpools_attr", "dtpools_custom")}
 
 
@@ -38,7 +36,7 @@ class Builder:
         self.folder = place.WORK / "mpich" / place.BUILD.name
         include = self.folder / "include"
         include.mkdir(parents=True, exist_ok=True)
-        for name, text in (("mpitestconf.h", CONFIGURATION), ("../dtpoolsconf.h", CONFIGURATION + LIBRARY_CONFIGURATION)):
+        for name, text in (("mpitestconf.h", CONFIGURATION), ("../dtpoolsconf.h", CONFIGURATION)):
             if not (include / name).exists() or (include / name).read_text() != text:
                 (include / name).write_text(text)
         self.flags = [*FLAGS, f"-I{include}", f"-I{root}/include", f"-I{root}/dtpools/include"]
@@ -69,12 +67,19 @@ class Builder:
                 if errors:
                     raise RuntimeError(f"{folder}/{name}.c of the suite does not compile:\n{errors}")
                 objects.append(target)
+        for name, flags in (("mtest_single", []), ("mtest_thread", ["-DMTEST_USE_THREAD"])):
+            target = self.folder / "util" / f"{name}.o"
+            errors = self.compile(target, [self.root / "util" / f"{name}.c"], ["-c", *flags], [])
+            if errors:
+                raise RuntimeError(f"util/{name}.c of the suite does not compile:\n{errors}")
         return objects
 
     def program(self, directory: str, program: str, objects: list[pathlib.Path]) -> Built:
         sources, flags = self.recipes[directory].get(program, ([f"{program}.c"], []))
         files = [self.root / directory / source for source in sources]
         missing = [str(file.name) for file in files if not file.exists()]
+        threads = directory.startswith("threads/")
+        own = self.folder / "util" / ("mtest_thread.o" if threads else "mtest_single.o")
         errors = f"no source: {', '.join(missing)}" if missing else self.compile(
-            self.path(directory, program), [*files, *objects], flags, ["-lm", "-lpthread"])
+            self.path(directory, program), [*files, *objects, own], [*flags, *["-DMTEST_USE_THREAD"] * threads], ["-lm", "-lpthread"])
         return Built(f"{directory}/{program}", errors)

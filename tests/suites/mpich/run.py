@@ -98,9 +98,9 @@ class Runner:
         outcome = jobs.run(command, test.limit + 15, cwd=program.parent, **dict(setting.split("=", 1) for setting in test.environment))
         how, reason = judge(test, outcome)
         why = known.reason(test.name)
-        if how == "failed" and why:
+        if how in ("failed", "hung") and why:
             how, reason = "known", why
-        elif how == "passed" and why:
+        elif how == "passed" and why and not known.may_pass(test.name):
             how, reason = "fixed", why
         return result(how, reason, outcome.seconds, "" if how in ("passed", "fixed") else outcome.output[-6000:])
 

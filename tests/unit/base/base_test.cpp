@@ -3,6 +3,7 @@
 #include "base/futex.hpp"
 #include "base/idle.hpp"
 #include "base/machine.hpp"
+#include "base/printable.hpp"
 #include "base/settings.hpp"
 #include "base/unique_fd.hpp"
 #include "towline/error.hpp"
@@ -247,6 +248,10 @@ base::cgroup::source invented(char const* cgroup, char const* mountinfo)
     return {cgroup, mountinfo, [](std::string const& path) -> std::optional<std::string> {
                 auto const found = files.find(path);
                 return found == files.end() ? std::nullopt : std::optional(found->second);
+            },
+            [](std::string const& path) {
+                auto const found = files.find(path);
+                return found == files.end() ? std::string() : found->second;
             }};
 }
 
@@ -278,6 +283,41 @@ TEST(cgroup, v1_looks_below_the_part_that_is_mounted)
     auto const machine = invented("4:memory:/docker/abc/inner\n1:cpu,cpuacct:/job\n", v1_mounts);
     EXPECT_EQ(base::cgroup::cpu_quota(machine), 4.0);
     EXPECT_EQ(base::cgroup::memory_limit(machine), std::uint64_t{256} << 20);
+}
+
+TEST(cgroup, tells_where_a_limit_is_and_whom_it_killed)
+{
+    files = {{"/sys/fs/cgroup/a/memory.max", "1048576"}, {"/sys/fs/cgroup/a/b/memory.max", "max"},
+             {"/sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 3\nmax 4\noom 2\noom_kill 7\noom_group_kill 0\n"},
+             {"/sys/fs/cgroup/a/b/pids.max", "max"}, {"/sys/fs/cgroup/a/pids.max", "64"}};
+    auto const v2 = invented("0::/a/b\n", v2_mount);
+    auto const bound = base::cgroup::memory_bound(v2);
+    ASSERT_TRUE(bound);
+    EXPECT_EQ(bound->limit, 1048576u);
+    EXPECT_EQ(bound->folder, "/sys/fs/cgroup/a");
+    EXPECT_EQ(base::cgroup::memory_kills(v2), 7u);
+    ASSERT_TRUE(base::cgroup::pids_bound(v2));
+    EXPECT_EQ(base::cgroup::pids_bound(v2)->limit, 64u);
+
+    files = {{"/cg/memory/inner/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"}};
+    auto const v1 = invented("4:memory:/docker/abc/inner\n", v1_mounts);
+    EXPECT_EQ(base::cgroup::memory_kills(v1), 3u);
+    EXPECT_FALSE(base::cgroup::memory_bound(v1));
+    EXPECT_FALSE(base::cgroup::pids_bound(v1));
+    files = {{"/cg/memory/inner/memory.oom_control", "oom_kill_disable 0\n"}};
+    EXPECT_FALSE(base::cgroup::memory_kills(v1));
+    EXPECT_FALSE(base::cgroup::memory_kills(invented("", "")));
+}
+
+TEST(printable, leaves_text_and_takes_what_steers_a_terminal)
+{
+    for (char const* const text : {"", "plain ~ text", "\u00e4\u20ac\U0001f600", "\u00a0"})
+        EXPECT_EQ(base::printable(text), text);
+    EXPECT_EQ(base::printable("\x1b[2Jx\x7f\r\n\t"), "?[2Jx????");
+    EXPECT_EQ(base::printable("\u009b2J\u202e"), "??2J???");                             // C1 as UTF-8, a change of direction
+    EXPECT_EQ(base::printable("\x9b\xc3"), "??");                                       // alone, cut
+    EXPECT_EQ(base::printable("\xc0\xaf|\xe0\x80\xaf|\xed\xa0\x80|\xf4\x90\x80\x80"), "??|???|???|????");  // overlong, surrogate, beyond
+    EXPECT_EQ(base::printable(std::string_view("a\0b", 3)), "a?b");
 }
 
 TEST(cgroup, nothing_and_nonsense_mean_no_limit)

@@ -1,6 +1,7 @@
 // A whole run in one process: pictures, report, and what may be in the way of them.
 
 #include "canvas.hpp"
+#include "picture.hpp"
 #include "progress.hpp"
 #include "runs.hpp"
 #include "simulation.hpp"
@@ -75,6 +76,44 @@ TEST_F(simulation, writes_pictures_and_a_report)
         EXPECT_GT(image.width, 500u);
         png_image_free(&image);
     }
+}
+
+TEST_F(simulation, gives_the_same_density_the_same_colour_in_every_picture)
+{
+    fs::create_directories(o.output);
+    std::size_t const n = static_cast<std::size_t>(d.cells);
+    auto const pixels = [&](double greatest) {
+        std::vector<double> density(n * n, 2 * d.density);
+        density[n * n / 2 + n / 2] = greatest * d.density;
+        std::string const path = o.output + "/slice.png";
+        draw_slice(path, d, density, 4 * d.density, {0.1, 0.2, 0.2});
+        png_image image{};
+        image.version = PNG_IMAGE_VERSION;
+        EXPECT_NE(png_image_begin_read_from_file(&image, path.c_str()), 0);
+        image.format = PNG_FORMAT_RGB;
+        std::vector<png_byte> bytes(PNG_IMAGE_SIZE(image));
+        EXPECT_NE(png_image_finish_read(&image, nullptr, bytes.data(), 0, nullptr), 0);
+        std::size_t const corner = 3 * (40 * std::size_t{image.width} + 40);  // density 2; the bar of colours beside it
+        std::size_t const bar = 3 * (400 * std::size_t{image.width} + image.width - 100);
+        return std::pair(std::vector<png_byte>(&bytes[corner], &bytes[corner + 3]), std::vector<png_byte>(&bytes[bar], &bytes[bar + 3]));
+    };
+    auto const thin = pixels(2.5);
+    EXPECT_EQ(thin, pixels(5));
+    EXPECT_EQ(thin, pixels(100));
+    EXPECT_NE(thin.first, thin.second);
+}
+
+TEST(picture, has_colours_for_what_a_grid_can_show_of_the_wave)
+{
+    deck d = small_deck(20, 1);
+    sedov const exact(d.gamma);
+    double const coarse = brightest_density(d, exact);
+    d.cells = 200;
+    double const fine = brightest_density(d, exact);
+    d.cells = 200000;
+    EXPECT_GT(coarse, d.density);
+    EXPECT_GT(fine, 1.5 * coarse);
+    EXPECT_NEAR(brightest_density(d, exact), 6 * d.density, 0.01);
 }
 
 TEST_F(simulation, refuses_what_is_in_the_way)

@@ -172,8 +172,11 @@ TEST(team, sequences_wrap_and_tags_tell_groups_apart)
     world w(1);
     EXPECT_EQ(w.teams[0].next_sequence(), 0u);
     EXPECT_EQ(w.teams[0].next_sequence(), 1u);
-    constexpr std::uint32_t last = (1u << 30) - 1;
-    EXPECT_GE(col::team::tag(last, col::side::remote), 0);
+    constexpr std::uint32_t last = (1u << 28) - 1;
+    for (std::uint32_t const number : {last, col::team::check_sequence(last), col::team::introduction_sequence}) {
+        EXPECT_GE(col::team::tag(number, col::side::remote), 0);
+        EXPECT_LT(last, number + (number == last));  // no operation has the others
+    }
     EXPECT_NE(col::team::tag(last, col::side::remote), col::team::tag(last, col::side::local));
     EXPECT_NE(col::team::tag(4, col::side::remote), col::team::tag(5, col::side::local));
 }

@@ -269,6 +269,9 @@ inline void matcher::start_receive(request& r, match::pattern const& p, peer fro
 
 using operation = col::basic_request<matcher, request>;
 
+/// Where others reach little: of the memory that schedules want, every other block is not there, drawn from the seed.
+inline bool scarce_memory = false;
+
 /// The memory of this process. Of the other buffers some are shared, drawn from the seed.
 class memory final : public col::node_memory {
 public:
@@ -276,6 +279,10 @@ public:
 
     void* allocate(std::uint64_t bytes) noexcept override
     {
+        if (are_lanes_open && is_scarce_ && (++asked_ * 0x9e3779b97f4a7c15 + seed_) >> 63 != 0) {
+            ++refused;
+            return nullptr;
+        }
         void* const block = ::operator new(bytes, std::align_val_t{64});
         blocks[block] = bytes;
         return block;
@@ -301,11 +308,17 @@ public:
     towline::base::sleeper sleeper(peer) noexcept override { return {}; }
     bool is_gone(peer p) const noexcept override { return network_->is_dead(p); }
 
+    bool is_tight() const noexcept override { return is_scarce_; }
+
     std::map<void*, std::uint64_t> blocks;
+    bool are_lanes_open = false;
+    std::size_t refused = 0;
 
 private:
     network* network_;
     std::uint64_t seed_;
+    bool const is_scarce_ = scarce_memory;
+    std::uint64_t asked_ = 0;
 };
 
 /// Operations go over lanes wherever they can.
@@ -350,6 +363,7 @@ public:
         }
         if (remote == 0 && size > 1 && lanes)
             introduce();
+        shared.are_lanes_open = true;
     }
     ~world()
     {

@@ -4,6 +4,8 @@
 
 #include "unit/engine/rank_zero.hpp"
 
+#include <towline/error.hpp>
+
 #include <gtest/gtest.h>
 #include <random>
 #include <thread>
@@ -270,13 +272,15 @@ TEST(engine_cooperation, a_sender_that_dies_in_a_share_fails_the_fetch)
     });
 }
 
-TEST(engine_cooperation, an_engine_that_ends_waits_for_shares_under_way)
-{
-    in_a_job([] {
-        big_pair p;
-        rank_zero r;
-        std::optional<played_sender> s;
-        r.script.on_send = [&](scripted::message const& m) {
+/// A receiver whose sender has taken a share and not copied it; the receiver's fetch waits for it.
+struct interrupted {
+    big_pair p;
+    rank_zero r;
+    std::optional<played_sender> s;
+    std::atomic<bool> out{false};  ///< the sender is out of the receiver's memory
+    interrupted()
+    {
+        r.script.on_send = [this](scripted::message const& m) {
             if (m.id == wire::help) {
                 s.emplace(help_in(m));
                 s->taken = s->taker.take_back();
@@ -285,15 +289,95 @@ TEST(engine_cooperation, an_engine_that_ends_waits_for_shares_under_way)
         r.into = p.to;
         r.lend(p.from, p.size);
         r.settle();
-        CHECK_THAT(r.ended == 0);
-        std::thread sender([&] {
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        CHECK_THAT(s && s->taken.count != 0 && r.ended == 0);
+    }
+    std::thread goes_on_after(std::chrono::milliseconds time)
+    {
+        return std::thread([this, time] {
+            std::this_thread::sleep_for(time);
             s->copy(p);
+            out = true;
             (void)s->taker.copied(s->taken);
         });
-        r.engine.reset();
+    }
+};
+
+TEST(engine_cooperation, an_engine_that_ends_waits_for_shares_under_way)
+{
+    in_a_job([] {
+        for (int const ms : {50, 2500}) {  // there is no time after which it goes without the sender
+            interrupted i;
+            auto sender = i.goes_on_after(std::chrono::milliseconds(ms));
+            i.r.engine.reset();
+            CHECK_THAT(i.out);
+            sender.join();
+            CHECK_THAT(i.r.ended == 1 && i.r.ok && i.p.same());
+        }
+    });
+}
+
+TEST(engine_cooperation, an_engine_that_ends_does_not_wait_for_the_dead)
+{
+    in_a_job([] {
+        interrupted i;
+        std::thread launcher([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            i.r.one_is_dead = true;
+        });
+        i.r.engine.reset();
+        launcher.join();
+        CHECK_THAT(i.r.ended == 1 && !i.r.ok);
+    });
+}
+
+TEST(engine_cooperation, a_sender_that_is_lost_and_lives_is_waited_for)
+{
+    in_a_job([] {
+        interrupted i;
+        auto sender = i.goes_on_after(std::chrono::milliseconds(100));
+        i.r.script.unreachable = true;
+        try {
+            i.r.engine->send({.to = 1, .handler = i.r.id});
+        } catch (towline::peer_error const&) {
+        }
+        while (i.r.ended == 0)
+            i.r.engine->progress();
+        CHECK_THAT(i.out);
         sender.join();
-        CHECK_THAT(r.ended == 1 && r.ok && p.same());
+        CHECK_THAT(i.r.ok && i.p.same());
+    });
+}
+
+// The other side: what was lent is not the lender's before the receiver has all of it.
+TEST(engine_cooperation, a_sender_that_drains_waits_for_a_peer_in_the_middle_of_a_copy)
+{
+    in_a_job([] {
+        big_pair p;
+        for (bool const dies : {false, true}) {
+            rank_zero r;
+            eng::block const b{p.from, p.size, eng::lending::lend, false};
+            r.engine->send({.to = 1, .handler = r.id, .blocks = {&b, 1}});
+            CHECK_THAT(!r.engine->drain(std::chrono::milliseconds(20)));  // it has not begun, as far as anybody knows
+            auto const id = wire::read<wire::message_header>(r.script.sent[0].bytes)->id_flags >> wire::flag_bits;
+            auto* const task = new (heap::allocate(2 * sizeof(copy_task))) copy_task;
+            copy_taker receiver(*task, 9, copy_units(p.size), least, most);
+            (void)receiver.begin();
+            auto const at = [](void const* where) { return *wire::pack(*heap::find(where, 1)); };
+            r.script.arrive(1, wire::help, bytes(wire::help_message{id, std::uint64_t{9} << 32, at(task), at(p.to), 0}));
+            std::atomic<bool> done{false};
+            std::thread peer([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(300));
+                done = true;
+                if (dies) {
+                    r.one_is_dead = true;
+                    ++r.deaths;
+                } else {
+                    r.script.arrive(1, wire::done, bytes(id << wire::flag_bits | wire::wants_released));
+                }
+            });
+            CHECK_THAT(r.engine->drain(std::chrono::milliseconds(20)) && done);
+            peer.join();
+        }
     });
 }
 

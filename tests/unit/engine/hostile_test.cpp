@@ -88,7 +88,7 @@ TEST(engine_hostile, lengths_that_lie)
         message(0, 0, 1, 0, d(wire::how::inside, wire::max_block), word),          // 2^56 bytes
         message(0, 0, 1, 0, d(wire::how::inside, 4), word),                        // too long
         message(0, 0, 2, 0, d(wire::how::inside, wire::max_block), d(wire::how::inside, 3), word),
-        message(0, 0, 1, 0, d(wire::how::attached, 100, 8)),                       // pid missing
+        message(0, 0, 1, 0, d(wire::how::attached, 100, 8), word),                 // too long
         message(0, 0, 1, 0, d(wire::how::exposed, 100), word),                     // region cut off
         message(0, 0, 1, 0, d(wire::how::given_here, 100, 8)),                     // a pointer of another process
         message(0, 0, 1, 0, d(wire::how::mapped_here, 100, 8)),
@@ -122,6 +122,44 @@ TEST(engine_hostile, addresses_that_lie)
         v.expect_alive();
         CHECK_THAT(v.heads.size() == 1);
         towline::heap::deallocate(mine);
+    })), 0);
+}
+
+// Its blocks belong to the receiver from the sending on, whatever becomes of the message.
+TEST(engine_hostile, a_refused_message_leaks_no_given_block)
+{
+    EXPECT_EQ(ranks::status_of(ranks::spawn([] {
+        constexpr std::size_t size = std::size_t{1} << 20;
+        victim v;
+        v.script.arrive(1, wire::first_direct + v.id, bytes(std::uint64_t{0}));
+        v.settle();
+        towline::heap::deallocate(towline::heap::allocate(64));
+        std::uint64_t const before = towline::heap::stats().in_use;
+        auto const gift = [](wire::how how) {
+            auto const where = towline::heap::find(towline::heap::allocate(size), size);
+            return wire::descriptor::make(how, size, *wire::pack(*where));
+        };
+        auto const nowhere = wire::descriptor::make(wire::how::mapped, size, std::uint64_t{77} << 44);
+        auto const cut_off = wire::descriptor::make(wire::how::inside, 100, 0);
+        auto const strange = wire::descriptor::make(wire::how::given_here, size, 8);
+        using enum wire::how;
+        std::uint64_t const wants = 9 << wire::flag_bits | wire::wants_released;
+        v.script.arrive(1, wire::message, message(0, 0, 3, 0, gift(given), gift(staged), nowhere));
+        v.script.arrive(1, wire::message, message(0, 0, 3, 0, nowhere, gift(given), gift(staged)));
+        v.script.arrive(1, wire::message, message(0, 0, 2, wants, gift(given), cut_off));
+        v.script.arrive(1, wire::message, message(0, 0, 2, 0, cut_off, gift(given)));
+        v.script.arrive(1, wire::message, message(0, 0, 2, 0, strange, gift(given)));
+        v.script.arrive(1, wire::message, message(0, 0, 1, 0, gift(given), std::uint64_t{1}));  // too long
+        v.script.arrive(1, wire::message, message(0, 99, 1, 0, gift(given)));                   // no such handler
+        v.script.arrive(1, wire::message, message(64, 0, 1, 0, gift(given)));                   // no head
+        v.settle();
+        CHECK_THAT(v.heads.size() == 1 && v.refusals() == 1);
+        CHECK_THAT(towline::heap::stats().in_use == before);
+        // One that is taken is freed once.
+        v.script.arrive(1, wire::message, message(0, 0, 1, 0, gift(given)));
+        v.settle();
+        CHECK_THAT(v.blocks.size() == 1 && v.blocks[0].size() == size);
+        CHECK_THAT(towline::heap::stats().in_use == before);
     })), 0);
 }
 

@@ -22,14 +22,14 @@ struct rank_zero {
     scripted::script script;
     std::array<std::atomic<std::uint64_t>, 32> counters{};
     std::atomic<std::uint32_t> deaths{0};
-    bool one_is_dead = false;
+    std::atomic<bool> one_is_dead{false};
     std::unique_ptr<eng::engine> engine;
     eng::handler_id id = 0;
     void* into = nullptr;
     int ended = 0;
     bool ok = false;
 
-    explicit rank_zero(bool shared_arena = true)
+    explicit rank_zero(bool shared_arena = true, std::function<void(eng::setup&)> const& change = nullptr)
     {
         eng::setup s;
         s.rank = 0;
@@ -43,6 +43,8 @@ struct rank_zero {
         s.cross_memory_attach = true;
         s.sizes.cooperate = 32768;
         s.sizes.take_alone = 1;  // what lies in a cache is copied together, too: where it lies is the machine's affair
+        if (change)
+            change(s);
         engine = std::make_unique<eng::engine>(std::move(s));
         id = engine->add_handler(
             [](void* context, eng::engine&, eng::incoming& m) {
@@ -76,8 +78,7 @@ struct rank_zero {
     {
         script.arrive(1, wire::message,
                       bytes(wire::message_header{0, id, 1, 77 << wire::flag_bits | wire::wants_released},
-                            wire::descriptor::make(wire::how::attached, size, reinterpret_cast<std::uintptr_t>(block)),
-                            static_cast<std::uint64_t>(getpid())));
+                            wire::descriptor::make(wire::how::attached, size, reinterpret_cast<std::uintptr_t>(block))));
     }
     void settle()
     {

@@ -28,6 +28,7 @@ struct script {
     std::size_t max_eager = 512;
     bool maps = true;
     bool busy = false;
+    bool unreachable = false;
     bool reliable = true;
     std::vector<peer> died;
     std::function<void(message const&)> on_send;  ///< sees each message as it leaves
@@ -54,6 +55,8 @@ public:
     {
         transport::check_eager(*this, caps().max_eager, head.size(), body.size());
         std::lock_guard const lock(script_.mutex);
+        if (script_.unreachable)
+            return transport::send_status::unreachable;
         if (script_.busy)
             return transport::send_status::busy;
         std::vector<std::byte> all(head.begin(), head.end());

@@ -53,7 +53,7 @@ TEST(engine_wire, numbers_are_pinned)
     EXPECT_EQ(d.size_how, 0x123403u);
     EXPECT_EQ(d.where, 7u);
     EXPECT_EQ(wire::descriptor::make(how::inside, 9, 0).inside_bytes(), 9u);
-    EXPECT_EQ(wire::descriptor::make(how::attached, 9, 0).inside_bytes(), 8u);
+    EXPECT_EQ(wire::descriptor::make(how::attached, 9, 0).inside_bytes(), 0u);
     EXPECT_EQ(wire::descriptor::make(how::exposed, 9, 0).inside_bytes(), 32u);
     EXPECT_EQ(wire::descriptor::make(how::pulled, 9, 0).inside_bytes(), 0u);
 }

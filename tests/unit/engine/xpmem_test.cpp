@@ -50,7 +50,8 @@ struct two_engines {
             s.cross_memory_attach = cross_memory;
             s.xpmem = sees[p];
             s.deaths = &deaths;
-            s.is_dead = [](void*, eng::peer) { return true; };
+            s.is_dead = [](void* self, eng::peer) { return static_cast<two_engines*>(self)->deaths != 0; };
+            s.context = this;
             of[p] = std::make_unique<eng::engine>(std::move(s));
             of[p]->add_handler(
                 [](void* self, eng::engine&, eng::incoming& m) {

@@ -1,5 +1,6 @@
 // A rank forks: the child must see what its parent had at that moment, and nothing that it does may reach the parent or a peer.
 
+#include "heap/core.hpp"
 #include "heap/heap.hpp"
 #include "ranks.hpp"
 
@@ -238,4 +239,135 @@ TEST(heap_fork, while_other_threads_allocate)
         CHECK_THAT(all(block, mib, 3));
     });
 }
+#endif
+
+// A child waits with its copy, in case it executes a program. Tests choose how long: for good, or not at all.
+namespace {
+
+constexpr long for_good = 3'600'000'000'000;
+
+/// Bytes that a child, which is gone, had in memory at most.
+std::size_t most_memory_of(pid_t child)
+{
+    rusage about{};
+    int status = -1;
+    while (wait4(child, &status, 0, &about) < 0 && errno == EINTR) {}
+    check(status == 0, "the child ends well");
+    return static_cast<std::size_t>(about.ru_maxrss) << 10;
+}
+
+} // namespace
+
+#if !defined(TOWLINE_SANITIZED)  // there every child copies at once
+
+TEST(heap_fork, a_child_that_executes_a_program_copies_nothing)
+{
+    run_one([] {
+        constexpr std::size_t size = 256 * mib;
+        auto* const block = static_cast<unsigned char*>(heap::allocate(size));
+        std::memset(block, 1, size);
+        heap::fork_patience_ns = for_good;
+        pid_t const child = fork();  // would not return
+        if (child == 0) {
+            execl("/bin/true", "true", nullptr);
+            _exit(1);
+        }
+        CHECK_THAT(most_memory_of(child) < size / 2);
+        pid_t const other = fork();
+        if (other == 0)
+            _exit(0);
+        CHECK_THAT(most_memory_of(other) < size / 2);
+    });
+}
+
+TEST(heap_fork, a_child_that_closes_all_descriptors_still_gets_its_copy)
+{
+    run_one([] {
+        constexpr std::size_t size = 16 * mib;
+        auto* const block = static_cast<unsigned char*>(heap::allocate(size));
+        std::memset(block, 1, size);
+        board words;
+        heap::fork_patience_ns = 50'000'000;
+        pid_t const child = spawn([&] {
+            for (int fd = 3; fd < 1000; ++fd)
+                close(fd);
+            words.wait(0);
+            CHECK_THAT(all(block, size, 1));
+        });
+        std::memset(block, 2, size);
+        words[0].store(1);
+        CHECK_THAT(status_of(child) == 0);
+    });
+}
+
+TEST(heap_fork, a_child_that_forks_at_once_hands_its_memory_on)
+{
+    run_one([] {
+        constexpr std::size_t size = 16 * mib;
+        auto* const block = static_cast<unsigned char*>(heap::allocate(size));
+        std::memset(block, 1, size);
+        board words;
+        heap::fork_patience_ns = for_good;
+        pid_t const child = spawn([&] {
+            pid_t const grandchild = spawn([&] {
+                words.wait(0);
+                words[1].store(all(block, size, 1) ? 1 : 2);
+            });
+            CHECK_THAT(grandchild > 0);
+            _exit(0);
+        });
+        std::memset(block, 2, size);
+        words[0].store(1);
+        CHECK_THAT(status_of(child) == 0);
+        CHECK_THAT(words.wait(1) == 1);
+    });
+}
+
+TEST(heap_fork, a_child_uses_its_memory_while_it_is_copied)
+{
+    run_one([] {
+        constexpr std::size_t size = 64 * mib;
+        auto* const block = static_cast<unsigned char*>(heap::allocate(size));
+        for (long const patience : {0L, 1'000'000L, 20'000'000L}) {
+            std::memset(block, 1, size);
+            heap::fork_patience_ns = patience;
+            board words;
+            pid_t const child = spawn([&] {
+                for (std::size_t i = 0; i < size; i += 4096)
+                    block[i] = static_cast<unsigned char>(block[i] + 1);
+                words.wait(0);
+                for (std::size_t i = 0; i < size; i += 4096)
+                    CHECK_THAT(block[i] == 2 && block[i + 1] == 1);
+                int ends[2];
+                CHECK_THAT(pipe(ends) == 0 && write(ends[1], block + size - 4096, 4096) == 4096);
+            });
+            std::memset(block, 3, size);
+            words[0].store(1);
+            CHECK_THAT(status_of(child) == 0);
+            CHECK_THAT(all(block, size, 3));
+        }
+    });
+}
+
+// Whoever waits for a word of its parent before it goes on gets it: the parent does not wait for the child's end.
+TEST(heap_fork, a_child_may_wait_for_its_parent_before_it_executes)
+{
+    run_one([] {
+        auto* const block = static_cast<unsigned char*>(heap::allocate(32 * mib));
+        std::memset(block, 1, 32 * mib);
+        int ends[2];
+        CHECK_THAT(pipe(ends) == 0);
+        pid_t const child = fork();
+        if (child == 0) {
+            char go = 0;
+            if (read(ends[0], &go, 1) != 1 || go != 'g')
+                _exit(1);
+            execl("/bin/true", "true", nullptr);
+            _exit(2);
+        }
+        CHECK_THAT(write(ends[1], "g", 1) == 1);
+        CHECK_THAT(status_of(child) == 0);
+    });
+}
+
 #endif

@@ -25,6 +25,15 @@ std::string library()
     return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib/libtowline-malloc.so";
 }
 
+/// The same by a name that LD_PRELOAD does not cut at blanks and colons, for as long as this process lives.
+std::string library_for_preload()
+{
+    auto const path = library();
+    static int const folder = open(path.substr(0, path.rfind('/')).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return path.find_first_of(" :") == path.npos
+               ? path : "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(folder) + path.substr(path.rfind('/'));
+}
+
 bool malloc_is_ours()
 {
     Dl_info about{};
@@ -34,9 +43,10 @@ bool malloc_is_ours()
 /// The exit status of a command that the preload allocator serves, as rank 0 of a job of one if `job` is given.
 int run_preloaded(std::vector<std::string> const& command, int job = -1, char const* setting = nullptr, char const* value = nullptr)
 {
+    std::string const preload = library_for_preload();
     pid_t const child = fork();
     if (child == 0) {
-        setenv("LD_PRELOAD", library().c_str(), 1);
+        setenv("LD_PRELOAD", preload.c_str(), 1);
         unsetenv("TOWLINE_JOB");
         if (job >= 0) {
             setenv("TOWLINE_JOB", (std::to_string(job) + ":0").c_str(), 1);

@@ -48,11 +48,11 @@ TEST_F(abi_calls, facts_about_fortran_are_set_once)
     MPI_Info info = MPI_INFO_ENV;
     ASSERT_EQ(MPI_Abi_get_fortran_info(&info), MPI_SUCCESS);
     EXPECT_EQ(info, MPI_INFO_NULL);
-    EXPECT_EQ(MPI_Abi_set_fortran_info(MPI_INFO_NULL), MPI_ERR_INFO);
+    EXPECT_EQ(class_of(MPI_Abi_set_fortran_info(MPI_INFO_NULL)), MPI_ERR_INFO);
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_integer_size", "4");
     EXPECT_EQ(MPI_Abi_set_fortran_info(info), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Abi_set_fortran_info(info), MPI_ERR_ABI);
+    EXPECT_EQ(class_of(MPI_Abi_set_fortran_info(info)), MPI_ERR_ABI);
     MPI_Info_free(&info);
     ASSERT_EQ(MPI_Abi_get_fortran_info(&info), MPI_SUCCESS);
     EXPECT_EQ(value(info, "mpi_integer_size"), "4");
@@ -63,7 +63,7 @@ TEST_F(abi_calls, facts_about_fortran_are_set_once)
     ASSERT_EQ(MPI_Abi_get_fortran_booleans(4, &got_yes, &got_no, &is_set), MPI_SUCCESS);
     EXPECT_EQ(is_set, 0);
     ASSERT_EQ(MPI_Abi_set_fortran_booleans(4, &yes, &no), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Abi_set_fortran_booleans(4, &yes, &no), MPI_ERR_ABI);
+    EXPECT_EQ(class_of(MPI_Abi_set_fortran_booleans(4, &yes, &no)), MPI_ERR_ABI);
     ASSERT_EQ(MPI_Abi_get_fortran_booleans(4, &got_yes, &got_no, &is_set), MPI_SUCCESS);
     EXPECT_EQ(is_set, 1);
     EXPECT_EQ(got_yes, -1);
@@ -71,8 +71,8 @@ TEST_F(abi_calls, facts_about_fortran_are_set_once)
     ASSERT_EQ(MPI_Abi_get_fortran_booleans(8, nullptr, nullptr, &is_set), MPI_SUCCESS);
     EXPECT_EQ(is_set, 0);
     for (int const bad : {0, 3, -4, 32})
-        EXPECT_EQ(MPI_Abi_set_fortran_booleans(bad, &yes, &no), MPI_ERR_ARG);
-    EXPECT_EQ(MPI_Abi_set_fortran_booleans(8, nullptr, &no), MPI_ERR_ARG);
+        EXPECT_EQ(class_of(MPI_Abi_set_fortran_booleans(bad, &yes, &no)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(MPI_Abi_set_fortran_booleans(8, nullptr, &no)), MPI_ERR_ARG);
 }
 
 TEST_F(abi_calls, handles_are_integers_and_back)
@@ -96,11 +96,11 @@ TEST_F(abi_calls, handles_are_integers_and_back)
         MPI_Group_free(&group);
         MPI_Info_free(&info);
         int keys = 0;
-        EXPECT_EQ(MPI_Info_get_nkeys(MPI_Info_fromint(n), &keys), MPI_ERR_INFO);
+        EXPECT_EQ(class_of(MPI_Info_get_nkeys(MPI_Info_fromint(n), &keys)), MPI_ERR_INFO);
     }
     int keys = 0;
     for (int const odd : {-1, 0, 5000, 0x7fffffff})
-        EXPECT_EQ(MPI_Info_get_nkeys(MPI_Info_fromint(odd), &keys), MPI_ERR_INFO);
+        EXPECT_EQ(class_of(MPI_Info_get_nkeys(MPI_Info_fromint(odd), &keys)), MPI_ERR_INFO);
 }
 
 TEST_F(abi_calls, addresses)
@@ -125,11 +125,11 @@ TEST_F(abi_calls, memory)
     ASSERT_EQ(MPI_Free_mem(p), MPI_SUCCESS);
     ASSERT_EQ(MPI_Alloc_mem(0, MPI_INFO_NULL, &p), MPI_SUCCESS);
     ASSERT_EQ(MPI_Free_mem(p), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Alloc_mem(-1, MPI_INFO_NULL, &p), MPI_ERR_ARG);
-    EXPECT_EQ(MPI_Alloc_mem(MPI_Aint{1} << 60, MPI_INFO_NULL, &p), MPI_ERR_NO_MEM);
-    EXPECT_EQ(MPI_Alloc_mem(1, handle<MPI_Info>(1), &p), MPI_ERR_INFO);
+    EXPECT_EQ(class_of(MPI_Alloc_mem(-1, MPI_INFO_NULL, &p)), MPI_ERR_ARG);
+    EXPECT_EQ(class_of(MPI_Alloc_mem(MPI_Aint{1} << 60, MPI_INFO_NULL, &p)), MPI_ERR_NO_MEM);
+    EXPECT_EQ(class_of(MPI_Alloc_mem(1, handle<MPI_Info>(1), &p)), MPI_ERR_INFO);
     int local = 0;
-    EXPECT_EQ(MPI_Free_mem(&local), MPI_ERR_BASE);
+    EXPECT_EQ(class_of(MPI_Free_mem(&local)), MPI_ERR_BASE);
     MPI_Info info = MPI_INFO_NULL;
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
@@ -138,7 +138,7 @@ TEST_F(abi_calls, memory)
     MPI_Free_mem(p);
     for (char const* const bad : {"3", "x", "-8", "64k", "0"}) {
         MPI_Info_set(info, "mpi_minimum_memory_alignment", bad);
-        EXPECT_EQ(MPI_Alloc_mem(100, info, &p), MPI_ERR_INFO_VALUE) << bad;
+        EXPECT_EQ(class_of(MPI_Alloc_mem(100, info, &p)), MPI_ERR_INFO_VALUE) << bad;
     }
     MPI_Info_free(&info);
 }

@@ -22,6 +22,14 @@ struct running : ::testing::Test {
     }
 };
 
+/// The error class of what a call returned.
+inline int class_of(int code)
+{
+    int error_class = -1;
+    EXPECT_EQ(MPI_Error_class(code, &error_class), MPI_SUCCESS);
+    return error_class;
+}
+
 /// The text that an error's code has.
 inline std::string error_text(int code)
 {

@@ -15,7 +15,6 @@ using cores = std::vector<int>;
 TEST(onload_request, reads_its_words_and_refuses_others)
 {
     EXPECT_EQ(parse_request("off")->what, wish::off);
-    EXPECT_EQ(parse_request("no")->what, wish::off);
     EXPECT_EQ(parse_request("on")->what, wish::on);
     EXPECT_EQ(parse_request("auto")->what, wish::automatic);
     EXPECT_EQ(parse_request("0")->what, wish::core);

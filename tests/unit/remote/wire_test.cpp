@@ -9,7 +9,7 @@ namespace {
 
 namespace wire = towline::remoting::wire;
 
-static_assert(wire::format_version == 2);
+static_assert(wire::format_version == 3);
 static_assert(wire::request == 0 && wire::reply == 1 && wire::tree_request == 2 && wire::control == 3 && wire::handlers == 4);
 static_assert(wire::packed == 1 && wire::all_given == 2);
 
@@ -33,12 +33,14 @@ TEST(remote_wire, numbers_are_pinned)
 {
     using wire::control_kind, wire::status;
     status const statuses[] = {status::ok,      status::exception, status::unknown_action, status::limit,
-                               status::archive, status::version,   status::usage,          status::peer};
+                               status::archive, status::version,   status::usage,          status::peer,
+                               status::cancelled};
     for (std::size_t i = 0; i < std::size(statuses); ++i)
         EXPECT_EQ(static_cast<std::size_t>(statuses[i]), i);
     EXPECT_EQ(static_cast<std::size_t>(status::count_), std::size(statuses));
     control_kind const kinds[] = {control_kind::barrier, control_kind::end_report, control_kind::end_verdict,
-                                  control_kind::goodbye, control_kind::stop,       control_kind::table};
+                                  control_kind::goodbye, control_kind::stop,       control_kind::table,
+                                  control_kind::cancel};
     for (std::size_t i = 0; i < std::size(kinds); ++i)
         EXPECT_EQ(static_cast<std::size_t>(kinds[i]), i);
     EXPECT_EQ(static_cast<std::size_t>(control_kind::count_), std::size(kinds));

@@ -1,0 +1,40 @@
+"""TOWLINE_CHECK=collectives: ranks that do not call the same are told, each by both calls."""
+
+import os
+import re
+import unittest
+
+import harness
+from harness import JobTest
+
+PROGRAM = os.path.join(harness.PROGRAMS, "mpi_checks")
+
+
+class Checks(JobTest):
+    def classes(self) -> dict[str, int]:
+        """Numbers of the classes, as mpi.h has them."""
+        names = {"call": "MPI_ERR_OTHER", "root": "MPI_ERR_ROOT", "bytes": "MPI_ERR_TRUNCATE", "type": "MPI_ERR_TYPE",
+                 "operation": "MPI_ERR_OP", "neighbours": "MPI_ERR_OTHER", "same": "MPI_SUCCESS"}
+        header = os.path.join(os.path.dirname(__file__), "..", "..", "include", "mpi.h")
+        with open(header, encoding="utf-8") as file:
+            text = file.read()
+        return {what: int(re.search(rf"\b{name}\s*=?\s*\(?(\d+)", text)[1]) for what, name in names.items()}
+
+    def test_every_difference_is_an_error_on_all_ranks(self) -> None:
+        for what, number in self.classes().items():
+            for way in "01":
+                for lanes in ("first", "off"):
+                    with self.subTest(what=what, way=way, lanes=lanes):
+                        code, out, err, _ = self.run_job(3, PROGRAM, what, way,
+                                                         env={**self.env, "TOWLINE_LANES": lanes, "TOWLINE_CHECK": "collectives"})
+                        self.assertEqual((code, err), (0, ""))
+                        self.assertEqual(sorted(out.split("\n")[:-1]), [f"{rank} {number}" for rank in range(3)])
+
+    def test_the_error_names_both_calls(self) -> None:
+        code, _, err, _ = self.run_job(3, PROGRAM, "same", "0f", env={**self.env, "TOWLINE_CHECK": "collectives"})
+        self.assertNotEqual(code, 0)
+        self.assertIn("rank 0 calls MPI_Bcast with root 0, 8 bytes, and rank 2 calls MPI_Bcast with root 1, 8 bytes: the roots differ", err)
+
+
+if __name__ == "__main__":
+    unittest.main()

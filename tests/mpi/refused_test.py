@@ -1,0 +1,24 @@
+"""What one rank refuses, or finds wrong alone: the operations behind it are right on all ranks."""
+
+import os
+import unittest
+
+import harness
+from harness import JobTest
+
+PROGRAM = os.path.join(harness.PROGRAMS, "mpi_refused")
+
+
+class Refused(JobTest):
+    def test_scenarios(self) -> None:
+        for scenario in ("refused", "own_block", "nothing"):
+            for ranks in (2, 3, 5):
+                # As messages, ranks that disagree about the number of elements may wait for messages that nobody sends.
+                for lanes in ("first",) if scenario == "nothing" else ("on", "first", "off"):
+                    with self.subTest(scenario=scenario, ranks=ranks, lanes=lanes):
+                        code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": lanes})
+                        self.assertEqual((code, out, err), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()

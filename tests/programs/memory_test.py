@@ -1,0 +1,59 @@
+"""The memory of a job: core dumps hold what is used and no more, and memory that the kernel does not grant is no SIGBUS."""
+
+import os
+import resource
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from harness import JobTest, TOWLINE, program, run_command
+
+
+class Dumps(JobTest):
+    @unittest.skipIf(harness.SANITIZED, "sanitizers turn core dumps off")
+    def test_a_core_dump_holds_what_is_used(self):
+        with open("/proc/sys/kernel/core_pattern") as file:
+            pattern = file.read().strip()
+        if "/" in pattern or "|" in pattern:
+            self.skipTest(f"core dumps of this machine go to {pattern}")
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        if hard != resource.RLIM_INFINITY:
+            self.skipTest("ulimit -c")
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["bash", "-c", 'ulimit -c unlimited; exec "$@"', "bash", os.path.abspath(TOWLINE), "run", "-n", "2",
+                       os.path.abspath(program("memory")), "dump"]
+            env = dict(self.env, TOWLINE_SEGMENT="512M")  # a dump of whole segments ends soon, too
+            done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 128 + 6, done.stderr)
+            cores = [os.path.join(folder, name) for name in os.listdir(folder)]
+            self.assertEqual(len(cores), 1, cores)
+            self.assertLess(os.stat(cores[0]).st_blocks * 512, 128 << 20)
+            with open(cores[0], "rb") as file:
+                content = file.read()
+            self.assertIn(b"what a debugger wants to see ..." * 1000, content)
+
+
+class Refused(JobTest):
+    def refused(self, **settings):
+        env = dict(self.env, **settings)
+        command = [program("refuse"), "populate", *run_command(2, program("memory"), "refused")]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        if done.returncode == 77:
+            self.skipTest("filters of system calls are not permitted here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sorted(set(done.stdout.splitlines()))
+
+    @unittest.skipIf(harness.SANITIZED, "malloc is the sanitizer's")
+    def test_memory_that_is_not_granted_leaves_the_heap(self):
+        big, vector, small = self.refused(TOWLINE_HEAP_COMMIT="on")
+        self.assertEqual((big, small), ("big: plain", "small: heap"))
+        self.assertRegex(vector, "rma_vector: no memory for 16777216 bytes in the shared heap, which holds [0-9]+ MiB: ")
+
+    @unittest.skipIf(harness.SANITIZED, "malloc is the sanitizer's")
+    def test_where_the_kernel_overcommits_nobody_asks(self):
+        self.assertEqual(self.refused(TOWLINE_HEAP_COMMIT="off"), ["big: heap", "rma_vector: heap", "small: heap"])
+
+
+if __name__ == "__main__":
+    harness.main()
