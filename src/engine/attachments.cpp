@@ -114,8 +114,8 @@ bool engine::impl::look_attached(message_state const& s, block_state& b, void* d
     b.counted = true;
     counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
     counts.add(counter::bytes_xpmem, b.size);
-    if (told) [[unlikely]]
-        told.arrives(s.source, arrival::xpmem, b.size);
+    if (ways_told) [[unlikely]]
+        ways_told.arrives(s.source, arrival::xpmem, b.size);
     return true;
 }
 
@@ -152,8 +152,8 @@ bool engine::impl::read_attached(message_state& s, block_state& b, void* destina
     counts.add(counter::bytes_pushed, here);
     counts.add(counter::bytes_copied_once, b.size - here);
     counts.add(counter::bytes_cma, b.size - here);
-    if (told) [[unlikely]]
-        told.arrives(s.source, here != 0 ? arrival::pushed : arrival::attached, b.size);
+    if (ways_told) [[unlikely]]
+        ways_told.arrives(s.source, here != 0 ? arrival::pushed : arrival::attached, b.size);
     count_if_onloaded(b.size);
     return true;
 }

@@ -108,8 +108,8 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         base::cpu_relax();
     if (task->copied.load(std::memory_order_acquire) >= senders) {
         counts.add(counter::bytes_cooperated, b.size - own_bytes);
-        if (told) [[unlikely]]
-            told.arrives(s.source, arrival::together, b.size);
+        if (ways_told) [[unlikely]]
+            ways_told.arrives(s.source, arrival::together, b.size);
         std::lock_guard lock(tasks_mutex);
         free_tasks.push_back(index);
         return nullptr;

@@ -15,7 +15,7 @@ namespace towline::engine {
 
 constinit thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
 
-engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid()), told(config.size)
+engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid()), ways_told(config.size)
 {
     if (config.size == 0 || config.rank >= config.size)
         throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));

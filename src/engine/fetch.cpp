@@ -113,8 +113,8 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
                 bool const maps = self.peers[source].maps;
                 self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire,
                                   f->size);
-                if (self.told) [[unlikely]]
-                    self.told.arrives(source, arrival::pieces, f->size);
+                if (self.ways_told) [[unlikely]]
+                    self.ways_told.arrives(source, arrival::pieces, f->size);
             }
             f->generation = (f->generation + 1) & 0x7fffffff;
             self.free_fetches.push_back(static_cast<std::uint32_t>(index));
@@ -193,8 +193,8 @@ void engine::impl::get_ended(void* context, bool ok)
     if (ok) {
         std::uint64_t const size = c->state->blocks[c->block].size;
         c->owner->counts.block(counter::wire, counter::bytes_wire, size);
-        if (c->owner->told) [[unlikely]]
-            c->owner->told.arrives(c->state->source, arrival::got, size);
+        if (c->owner->ways_told) [[unlikely]]
+            c->owner->ways_told.arrives(c->state->source, arrival::got, size);
     }
     c->owner->fetch_ended(*c->state, ok);
 }

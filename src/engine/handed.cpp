@@ -28,8 +28,8 @@ void* engine::claim(std::uint64_t where, std::size_t size)
     heap::address const a = wire::unpack(where);
     void* const block = heap::attach(a, size);
     impl_->counts.handed_over(size);
-    if (impl_->told && a.arena < impl_->config.size) [[unlikely]]
-        impl_->told.arrives(a.arena, arrival::taken, size);
+    if (impl_->ways_told && a.arena < impl_->config.size) [[unlikely]]
+        impl_->ways_told.arrives(a.arena, arrival::taken, size);
     return block;
 }
 

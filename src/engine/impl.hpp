@@ -201,7 +201,7 @@ struct engine::impl {
     long owner_pid;
     std::unique_ptr<peer_state[]> peers;
     ledger counts;
-    told_ways const told;
+    told_ways const ways_told;
     std::deque<handler_entry> handlers;  ///< addresses are contexts of the transports' handlers
 
     // Polling (wait.cpp, take_next.cpp).

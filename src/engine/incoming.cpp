@@ -182,8 +182,8 @@ void incoming::fetch(std::size_t i, void* destination, pace p)
                 base::copy_taking(destination, b.data, b.size);
             else
                 base::copy_block(destination, b.data, b.size);
-            if (e.told) [[unlikely]]
-                e.told.arrives(source_, arrival::copied, b.size);
+            if (e.ways_told) [[unlikely]]
+                e.ways_told.arrives(source_, arrival::copied, b.size);
             e.count_if_onloaded(b.size);
             return engine::impl::count_block(e, b, true);
         }

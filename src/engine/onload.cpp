@@ -91,8 +91,8 @@ void engine::impl::copy_ended(onload::completion const& end)
     message_state& s = *job->state;
     block_state& b = s.blocks[job->block];
     counts.add(counter::bytes_onloaded, end.onloaded);
-    if (told && end.error == 0) [[unlikely]]
-        told.arrives(s.source, arrival::onloaded, b.size);
+    if (ways_told && end.error == 0) [[unlikely]]
+        ways_told.arrives(s.source, arrival::onloaded, b.size);
     if (end.error == 0) {
         if (b.how == wire::how::attached) {
             b.counted = true;

@@ -190,9 +190,9 @@ void engine::impl::send(outgoing const& o)
     }
 
     plan.choose(p, o.head.size());
-    if (told) [[unlikely]]
+    if (ways_told) [[unlikely]]
         for (auto const& b : plan.blocks)
-            told.leaves(o.to, b.wire.kind(), b.wire.size());
+            ways_told.leaves(o.to, b.wire.kind(), b.wire.size());
     // What is queued leaves with a later poll, which never comes if the program goes on without us: then captured bytes are *sent* when
     // they have arrived.
     bool const sent_on_arrival = !o.waits && !plan.released && o.sent.function != nullptr && o.delivered.function == nullptr;

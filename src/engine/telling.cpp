@@ -105,9 +105,9 @@ told_ways::told_ways(std::uint32_t peers)
 {
 }
 
-bool told_ways::is_first(std::uint32_t peer, unsigned bit) const noexcept
+bool told_ways::is_first(std::uint32_t to, unsigned bit) const noexcept
 {
-    return (words_[peer].fetch_or(1u << bit, std::memory_order_relaxed) >> bit & 1) == 0;
+    return (words_[to].fetch_or(1u << bit, std::memory_order_relaxed) >> bit & 1) == 0;
 }
 
 void told_ways::leaves(std::uint32_t to, wire::how how, std::uint64_t bytes) const

@@ -44,7 +44,7 @@ public:
     void arrives(std::uint32_t from, arrival, std::uint64_t bytes) const;
 
 private:
-    [[nodiscard]] bool is_first(std::uint32_t peer, unsigned bit) const noexcept;
+    [[nodiscard]] bool is_first(std::uint32_t to, unsigned bit) const noexcept;
     std::unique_ptr<std::atomic<std::uint32_t>[]> words_;
 };
 

@@ -12,7 +12,7 @@ PROGRAM = os.path.join(harness.PROGRAMS, "mpi_tight")
 class Tight(JobTest):
     def test_every_operation(self) -> None:
         for full in ("none", "some", "all"):
-            for ranks in (2,):  # of more, a full arena still loses messages between plain buffers
+            for ranks in (2, 3, 4):
                 with self.subTest(full=full, ranks=ranks):
                     env = {**self.env, "TOWLINE_SEGMENT": "16M", "TOWLINE_LANES": "first"}
                     code, out, err, _ = self.run_job(ranks, PROGRAM, full, env=env)

@@ -5,14 +5,29 @@
 #include "job/job.hpp"
 #include "towline/error.hpp"
 #include "transport/shm/ring.hpp"
+#include "transport/shm/ring_reserve.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace towline::transport::shm {
 
 namespace {
 
 static_assert(job::max_ranks <= most_with_doorbells);
+
+/// For each peer a ring, and the one that it replaces; but of a small arena not more than a part. Addresses only, until they are used.
+/// The process's: rings outlive the engine that made them.
+[[nodiscard]] ring_reserve& reserve()
+{
+    static ring_reserve& all = *[] {
+        auto const& header = job::membership::instance().header();
+        auto const places = std::min<std::size_t>(2 * std::size_t{header.size}, header.segment_bytes / 16 / ring_reserve::place_bytes);
+        return new ring_reserve(heap::try_allocate(places * ring_reserve::place_bytes), places);
+    }();
+    return all;
+}
 
 class of_job final : public environment {
 public:
@@ -21,8 +36,16 @@ public:
     base::fence_side fences() const noexcept override { return job_.header().fences; }
     bool has_doorbells() const noexcept override { return job_.header().size > job_.header().cores; }
 
-    void* allocate(std::size_t bytes) noexcept override { return heap::try_allocate(bytes); }
-    void deallocate(void* block) noexcept override { heap::deallocate(block); }
+    void* allocate(std::size_t bytes) noexcept override
+    {
+        void* const block = heap::try_allocate(bytes);
+        return block != nullptr ? block : reserve_.take(bytes);
+    }
+    void deallocate(void* block) noexcept override
+    {
+        if (!reserve_.give_back(block))
+            heap::deallocate(block);
+    }
     std::uint64_t offset_of(void const* block) const noexcept override
     {
         auto const where = heap::find(block, 1);
@@ -45,6 +68,7 @@ public:
 
 private:
     job::membership& job_ = job::membership::instance();
+    ring_reserve& reserve_ = reserve();
 };
 
 } // namespace

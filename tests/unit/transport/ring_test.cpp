@@ -1,4 +1,5 @@
 #include "transport/shm/ring.hpp"
+#include "transport/shm/ring_reserve.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -383,6 +384,26 @@ TEST(ring, impossible_positions_of_the_consumer)
     }
     r.writer.header()->position.store(3);  // backwards
     EXPECT_EQ(r.writer.write(0, {}, {}), outcome::corrupt);
+}
+
+TEST(ring_reserve, gives_each_place_to_one_and_only_what_fits)
+{
+    std::vector<line> memory(3 * ring_reserve::place_bytes / sizeof(line));
+    ring_reserve r(memory.data(), 3);
+    EXPECT_EQ(r.take(ring_reserve::place_bytes + 1), nullptr);
+    std::vector<void*> taken{r.take(64), r.take(ring_reserve::place_bytes), r.take(1)};
+    EXPECT_EQ(r.take(1), nullptr);
+    std::ranges::sort(taken);
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(taken[i], reinterpret_cast<std::byte*>(memory.data()) + i * ring_reserve::place_bytes);
+    line elsewhere;
+    EXPECT_FALSE(r.give_back(&elsewhere));
+    EXPECT_FALSE(r.give_back(memory.data() + memory.size()));
+    EXPECT_TRUE(r.give_back(taken[1]));
+    EXPECT_EQ(r.take(64), taken[1]);
+    ring_reserve none(nullptr, 3);
+    EXPECT_EQ(none.take(64), nullptr);
+    EXPECT_FALSE(none.give_back(&elsewhere));
 }
 
 } // namespace
