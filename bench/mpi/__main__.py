@@ -33,7 +33,7 @@ def measure(options: argparse.Namespace) -> int:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
     plan = Plan.of(options.quick)
     plan.only, plan.sizes = options.only, options.sizes
-    plan.sweeps = options.sweeps or plan.sweeps
+    plan.sweeps, plan.dense = options.sweeps or plan.sweeps, options.dense
     everyone = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
     if not plan.part():
         for old in options.out.glob("mpi_*.jsonl"):
@@ -56,10 +56,14 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
+    p.add_argument("--dense", action="store_true",
+                   help="the whole grid: every size, from every memory, iterations, first messages; hours, and meant with --only, --sizes "
+                        "and --subjects")
     p.add_argument("--only", default="",
-                   help="regular expressions with commas between: only cases whose 'name size mode cache' one of them matches, or 'start', "
-                        "'crowd', 'gentle', 'overlap'")
-    p.add_argument("--sizes", type=sizes, default=frozenset(), help="only these sizes, with commas between: 8,64K,1M")
+                   help="regular expressions with commas between: only cases whose 'name size mode cache memory' one of them matches, or "
+                        "'start', 'crowd', 'gentle', 'overlap'")
+    p.add_argument("--sizes", type=sizes, default=frozenset(),
+                   help="only these sizes, with commas between: 8,64K,1M; with --dense any size")
     p.add_argument("--subjects", default="", help="regular expression: only libraries whose name it matches")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (5 of 4 rounds, with --quick 3 of 2)")
     p.add_argument("--offline", action="store_true", help="installs nothing")

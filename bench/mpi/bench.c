@@ -1,13 +1,15 @@
 // The program that is measured on every MPI library: one source, and for those of the standard ABI one binary.
 //
 //     bench CONDUCTOR [--threads multiple] [--allocate]     ranks take turns, as turn.h says: two, or any number in collective operations
-//     bench --alone CASE SIZE MODE CACHE BATCH BATCHES      one turn without a conductor, for a look or a profiler; prints the samples
+//     bench --alone CASE SIZE MODE CACHE BATCH BATCHES [MEMORY]
+//                                                           one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
 //     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
 //     bench --wait                                          two ranks: what waiting costs
 //
-// --allocate: buffers from MPI_Alloc_mem. Cases:
+// --allocate: big blocks of the heap come from MPI_Alloc_mem. Cases (bench_mixed.h has some more):
 //   latency    MPI_Send and MPI_Recv there and back; a sample is one way
+//   first      that, of ranks that have done nothing but a barrier, without warming up (--alone)
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
 //   posted0, posted256
 //              latency behind so many posted receives that do not match
@@ -15,9 +17,7 @@
 //   gatherv, neighbor_alltoall (in a circle)
 //              back to back from one root; a batch ends when all ranks are done. size: a block, what a rank sends to another
 //   type_NAME  latency with a derived datatype at both ends; size: bytes of data
-#include "turn.h"
-
-#include <mpi.h>
+#include "bench_memory.h"
 
 enum { plain_tag = 1, back_tag = 2, posted_tag = 1000, posted_most = 256 };
 
@@ -78,15 +78,13 @@ static void word_back(struct work *w, int from)
         MPI_Recv(NULL, 0, MPI_BYTE, from, back_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// The messages of a window lie beside each other; a slot is a whole window.
+// The messages of a window lie beside each other, or in blocks of their own.
 static void windows(struct work *w, long times, enum mode mode)
 {
     MPI_Request requests[window_most];
-    size_t each = (w->size + line_size - 1) / line_size * line_size;
-    char *at = slot_of(w, w->rank == 0 ? &w->send : &w->receive);
     for (long i = 0; i < times; ++i) {
         for (int m = 0; m < w->window; ++m) {
-            char *message = at + each * (size_t)m;
+            char *message = window_at[m];
             if (w->rank == 0) {
                 prepare(message, w->size, 0, w->given++, mode);
                 MPI_Isend(message, (int)w->size, MPI_BYTE, 1, plain_tag, MPI_COMM_WORLD, &requests[m]);
@@ -97,7 +95,7 @@ static void windows(struct work *w, long times, enum mode mode)
         for (int m = 0; w->rank == 1 && m < w->window; ++m) {
             uint64_t k = w->taken++;
             if (mode == rewritten)
-                w->wrong |= differs(at + each * (size_t)m, w->size, seed(0, k));
+                w->wrong |= differs(window_at[m], w->size, seed(0, k));
         }
         word_back(w, 1);
     }
@@ -131,6 +129,7 @@ static void satisfy(int count)
 #include "bench_collectives.h"
 #include "bench_crowd.h"
 #include "bench_gentle.h"
+#include "bench_mixed.h"
 #include "bench_types.h"
 
 struct measured {
@@ -144,6 +143,7 @@ struct measured {
 
 static const struct measured measured[] = {
     {"latency", latency, check_latency, 2, 0, 1, 0},
+    {"first", latency, check_latency, 2, 0, 1, 0},
     {"posted0", latency, check_latency, 2, 0, 1, 0},
     {"posted256", latency, check_latency, 2, 0, 1, 0},
     {"barrier", barrier, barrier, 1, 0, 0, 0},
@@ -161,6 +161,13 @@ static const struct measured measured[] = {
     {"neighbor_alltoall", neighbor_alltoall, check_neighbor_alltoall, 1, 1, 0, 0},
     {"reduce_scatter", reduce_scatter, check_reduce_scatter, 1, 1, 0, 1},
     {"scan", scan, check_scan, 1, 0, 0, 1},
+    {"mixed", mixed, check_mixed, 1, 0, 0, 0},
+    {"bcast_barrier", bcast_barrier, check_bcast_barrier, 1, 0, 0, 0},
+    {"bcast_alone", bcast_alone, check_bcast_barrier, 1, 0, 0, 0},
+    {"alltoall_barrier", alltoall_barrier, check_alltoall_barrier, 1, 1, 0, 0},
+    {"alltoall_alone", alltoall_alone, check_alltoall_barrier, 1, 1, 0, 0},
+    {"allreduce_barrier", allreduce_barrier, check_allreduce_barrier, 1, 0, 0, 1},
+    {"allreduce_alone", allreduce_alone, check_allreduce_barrier, 1, 0, 0, 1},
 };
 
 // Takes the turn that stands in `w`.
@@ -169,60 +176,52 @@ static void answer(struct conductor c, struct work *w)
     int pair = w->ranks == 2;
     if (pair && strncmp(w->name, "type_", 5) == 0) {
         struct shape shape;
-        if (!make_shape(&shape, w->name + 5, w->size) || !lay_slots(w, shape.extent)) {
-            refuse(c, "no such datatype, or it is too big");
+        if (!make_shape(&shape, w->name + 5, w->size)) {
+            refuse(c, "no such datatype");
             return;
         }
         current_shape = &shape;
-        take_turn(c, w, typed, check_typed, 2);
+        perform_in_memory(c, w, &(struct task){.run = typed, .check = check_typed, .share = 2, .bytes = shape.extent});
         MPI_Type_free(&shape.type);
         return;
     }
     if (pair && strcmp(w->name, "stream") == 0) {
         size_t each = (w->size + line_size - 1) / line_size * line_size;
-        if (!lay_slots(w, each * (size_t)w->window)) {
-            refuse(c, "the window is too big");
-            return;
-        }
-        take_turn(c, w, stream, check_stream, w->window);
+        struct task t = {.run = stream, .check = check_stream, .share = w->window, .pieces = w->window, .piece = each};
+        t.bytes = each * (size_t)w->window;
+        perform_in_memory(c, w, &t);
         return;
     }
     for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i) {
         const struct measured *m = &measured[i];
         if (strcmp(w->name, m->name) != 0 || (m->pair && !pair))
             continue;
-        if (!lay_slots(w, w->size * (m->blocks ? (size_t)w->ranks : 1))) {
-            refuse(c, "the message is too big");
-            return;
-        }
-        if (m->numbers)
-            fill_numbers(slot_of(w, &w->send), w->stride, small_seed(w->rank, 0));
-        int waiting = strcmp(w->name, "posted256") == 0 ? posted_most : 0;
-        post(waiting);
-        take_turn(c, w, m->run, m->check, m->share);
-        satisfy(waiting);
+        struct task t = {.run = m->run, .check = m->check, .share = m->share, .numbers = m->numbers};
+        t.bytes = w->size * (m->blocks ? (size_t)w->ranks : 1);
+        t.waiting = strcmp(w->name, "posted256") == 0 ? posted_most : 0;
+        t.fresh = strcmp(w->name, "first") == 0;
+        perform_in_memory(c, w, &t);
         return;
     }
     refuse(c, "no such case");
 }
 
-// Both buffers, filled: the pages are there, and what is sent untouched is something.
-static void get_buffers(struct work *w, int allocate, size_t bytes)
+// Both big blocks, filled: the pages are there, and what is sent untouched is something.
+static void get_heap(int rank, int allocate, size_t bytes)
 {
-    struct area *areas[] = {&w->send, &w->receive};
+    struct area *areas[] = {&heap_send, &heap_receive};
     for (int i = 0; i < 2; ++i) {
         void *at = NULL;
         if (allocate ? MPI_Alloc_mem((MPI_Aint)bytes, MPI_INFO_NULL, &at) != MPI_SUCCESS : posix_memalign(&at, page_size, bytes) != 0)
             give_up("no memory for buffers");
-        areas[i]->base = at;
-        areas[i]->bytes = bytes;
-        fill(at, bytes, seed(w->rank, 0));
+        *areas[i] = (struct area){at, bytes};
+        fill(at, bytes, seed(rank, 0));
     }
 }
 
-static void put_buffers_back(struct work *w, int allocate)
+static void put_heap_back(int allocate)
 {
-    struct area *areas[] = {&w->send, &w->receive};
+    struct area *areas[] = {&heap_send, &heap_receive};
     for (int i = 0; i < 2; ++i)
         if (allocate)
             MPI_Free_mem(areas[i]->base);
@@ -268,9 +267,9 @@ int main(int argc, char **argv)
         give_up("two ranks are needed");
     if (strcmp(argv[1], "--alone") == 0) {
         char turn[256] = "turn";
-        for (int i = 2; i < 8 && i < argc; ++i)
+        for (int i = 2; i < 9 && i < argc; ++i)
             snprintf(turn + strlen(turn), sizeof turn - strlen(turn), " %s", argv[i]);
-        get_buffers(&w, allocate, alone_most);
+        get_heap(w.rank, allocate, alone_most);
         struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : fopen("/dev/null", "w")};
         if (await_turn(c, &w))
             answer(c, &w);
@@ -281,12 +280,12 @@ int main(int argc, char **argv)
         MPI_Get_library_version(words, &length);
         words[strcspn(words, "\r\n")] = 0;
         struct conductor c = meet_conductor(argv[1], w.rank, words);
-        get_buffers(&w, allocate, most);
+        get_heap(w.rank, allocate, most);
         while (await_turn(c, &w))
             answer(c, &w);
         close_link(c);
     }
-    put_buffers_back(&w, allocate);
+    put_heap_back(allocate);
     MPI_Finalize();
     return 0;
 }

@@ -1,4 +1,4 @@
-"""What is measured, in groups that share a file of results."""
+"""What is measured, in groups that share a file of results. dense.py has the whole grid."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,7 +12,10 @@ BY_LISTS = {name + "v": name for name in ("allgather", "alltoall", "scatter", "g
 IN_PARTS = ("bcast", "reduce", "allreduce")  # by hand also so that each rank does half for both
 DATATYPES = ("contiguous", "vec8", "vec64", "vec512", "struct", "face")
 CROWD = 4             # ranks on two processors
-GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads", "crowded", "hop", "allocator")
+GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads", "crowded", "mixed", "hop", "allocator")
+MEMORIES = ("heap", "small", "stack", "static")  # where buffers lie (turn.h)
+ROOM = {"small": 64 * KIB - 1, "stack": 2 * MIB, "static": 16 * MIB}  # bytes of a buffer, at most (bench_memory.h)
+BESIDE_BARRIER = ("bcast", "alltoall", "allreduce")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,17 +34,25 @@ class Case:
     size: int
     mode: str = "untouched"
     cache: str = "warm"
+    memory: str = "heap"
     several: tuple[Variant, ...] = ()
 
     def variants(self) -> tuple[Variant, ...]:
         return self.several or (Variant("", self.name),)
 
     def title(self) -> str:
-        return f"{self.name} {self.size} {self.mode} {self.cache}"
+        return f"{self.name} {self.size} {self.mode} {self.cache} {self.memory}"
+
+    def fits(self) -> bool:
+        """Whether two ranks' memory of this kind has room for it. Each message of a window is a small block of its own."""
+        blocks = 2 if self.name.startswith("alltoall") else window(self.size) if self.name == "stream" and self.memory != "small" else 1
+        return self.memory not in ROOM or blocks * self.size <= ROOM[self.memory]
 
     def limits(self) -> list[tuple[str, Variant]]:
-        """Subject, and what limits.c is told, of the limits by hand that belong to it."""
+        """Subject, and what limits.c is told, of the limits by hand that belong to it. By hand memory is shared: one kind."""
         found, big = [], self.size > INLINE_MOST
+        if self.memory != "heap":
+            return []
         if self.name in ("latency", "posted", "threads") and not big and self.cache == "warm" or self.name == "barrier":
             found.append(("raw", Variant("", "raw")))
         if self.name == "latency":
@@ -70,19 +81,31 @@ class Case:
 
     def seconds(self) -> float:
         """What the shortest turn takes at least, about: two batches of one operation, and what warms up and checks."""
-        window = {"stream": min(64, max(4, 16 * MIB // max(self.size, 1)))}.get(self.name, 2)
-        return 4 * window * self.size / 4e9 * (4 if self.group == "crowded" else 1)
+        moved = window(self.size) if self.name == "stream" else 2
+        return 4 * moved * self.size / 4e9 * (4 if self.group in ("crowded", "mixed") else 1)
+
+
+def window(size: int) -> int:
+    """Messages of a window (turn.h)."""
+    return 64 if size < MIB else 16 if size < 4 * MIB else 8 if size < 16 * MIB else 4
 
 
 def cases(quick: bool) -> Iterator[Case]:
     """Every figure, in the order of measuring."""
     yield from messages(quick)
+    for mode in () if quick else ("untouched", "rewritten"):
+        for size in (256, 2 * KIB, 8 * KIB, 64 * KIB, MIB):
+            yield Case("latency", "latency", size, mode, memory="static")
     for size in [8, KIB, 64 * KIB, MIB] if quick else [8, 64, KIB, 4 * KIB, 8 * KIB, 64 * KIB, MIB, 4 * MIB, 16 * MIB]:
         yield Case("stream", "stream", size)
     for size in [] if quick else [8, 4 * KIB, 64 * KIB, MIB]:
         yield Case("stream", "stream", size, "rewritten")
     yield Case("posted", "posted", 8, several=(Variant("0", "posted0"), Variant("256", "posted256")))
     yield from collectives(quick)
+    for name in () if quick else ("bcast_barrier", "allreduce"):
+        for size in (4 * KIB, 64 * KIB, MIB):
+            yield Case("collectives", name, size, memory="static")
+    yield from mixed([64 * KIB] if quick else [4 * KIB, 64 * KIB], [] if quick else [64 * KIB])
     for name in DATATYPES[:-1] if quick else DATATYPES:
         for size in [64 * KIB] if quick else [4 * KIB, 64 * KIB] + ([MIB] if name != "face" else []):  # a face lies in 128 times its size
             yield Case("datatypes", "type_" + name, size)
@@ -113,7 +136,9 @@ def collectives(quick: bool) -> Iterator[Case]:
         two = group == "collectives"
         some = [name for name in COLLECTIVES if name not in BY_LISTS or name == "alltoallv"]
         for name in COLLECTIVES if not quick else some if two else ("barrier", "allreduce", "bcast"):
-            sizes = [0] if name == "barrier" else [8, 64 * KIB] if quick and two else [8] if quick else [8, 4 * KIB, 64 * KIB, MIB]
+            listed = name in BY_LISTS  # they do what those without lists do
+            sizes = [0] if name == "barrier" else [8] if quick and not two else [8, 64 * KIB]
+            sizes += [4 * KIB, MIB] if not (quick or listed or name == "barrier") else []
             if two and not quick and name in IN_PARTS:
                 sizes.append(4 * MIB)
             for size in sizes:
@@ -121,3 +146,13 @@ def collectives(quick: bool) -> Iterator[Case]:
             if two and not quick and name in ("bcast", "reduce", "allreduce", "allgather", "alltoall"):
                 for size in 64 * KIB, MIB:
                     yield Case(group, name, size, "rewritten")
+
+
+def mixed(whole: list[int], beside: list[int]) -> Iterator[Case]:
+    """Iterations of more ranks than there are processors; those with a barrier whole, and of the same the operation alone."""
+    for size in whole:
+        yield Case("mixed", f"mixed{CROWD}", size, "rewritten", several=(Variant("", "mixed"),))
+    for name in BESIDE_BARRIER:
+        for size in beside:
+            both = (Variant("whole", name + "_barrier"), Variant("alone", name + "_alone"))
+            yield Case("mixed", f"{name}_barrier{CROWD}", size, several=both)

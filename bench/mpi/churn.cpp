@@ -106,7 +106,7 @@ int main(int argc, char** argv)
     w.ranks = 1;
     while (await_turn(c, &w)) {
         if (std::string(w.name) == "churn")
-            take_turn(c, &w, churn, churn, 1);
+            take_turn(c, &w, churn, churn, 1, 1);
         else
             refuse(c, "no such case");
     }

@@ -90,7 +90,7 @@ class Pair:
 
     def turn(self, name: str, case: Case, batch: int, batches: int) -> list[float]:
         """Nanoseconds an operation, one sample a batch."""
-        line = f"turn {name} {case.size} {case.mode} {case.cache} {batch} {batches}\n".encode()
+        line = f"turn {name} {case.size} {case.mode} {case.cache} {batch} {batches} {case.memory}\n".encode()
         answers = []
         try:
             for connection in self.ranks:

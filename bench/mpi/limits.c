@@ -125,7 +125,7 @@ static void answer(struct conductor c, struct work *w)
         if (measured[i].what == numbers)
             fill_numbers(mine(w), w->stride, small_seed(w->rank, 0));
         to_check = measured[i].run;
-        take_turn(c, w, measured[i].run, check, measured[i].share * w->window);
+        take_turn(c, w, measured[i].run, check, measured[i].share * w->window, 1);
         return;
     }
     refuse(c, "no such limit, or not of this size");

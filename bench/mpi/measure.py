@@ -12,6 +12,7 @@ import time
 
 from mpi.cases import GROUPS, Case, Variant, cases
 from mpi.conductor import Broken, Pair, Wrong, read_raw, thermometer
+from mpi.dense import dense
 from mpi.peers import program
 from mpi.progress import Progress
 from mpi.records import Record, record, write
@@ -25,6 +26,8 @@ CROWD_SECONDS = 4.0
 GENTLE_SECONDS = 6.0
 OVERLAP_SECONDS = 1.0
 OVERLAP_BYTES = 4 << 20
+FIRST_SECONDS = 1.5
+FIRST_MESSAGES, FIRST_TIMES = 1000, 11  # a sample, and samples of a start: the first is what is looked at, the others what comes later
 SLOW = 0.1  # seconds: a figure whose turn takes longer gets one in a sweep
 
 
@@ -41,13 +44,15 @@ class Plan:
     crowds: tuple[int, int] = (32, 3)                         # (ranks, times)
     only: str = ""           # regular expressions over titles, with commas between
     sizes: frozenset[int] = frozenset()  # these alone, if any
+    dense: bool = False      # the whole grid
 
     @staticmethod
     def of(quick: bool) -> Plan:
         return Plan(True, 3, 2, 5e-3, 20, ((2, 5), (32, 2)), (32, 1)) if quick else Plan(False, 5, 4, 10e-3)
 
     def cases(self, group: str) -> list[Case]:
-        return [c for c in cases(self.quick) if c.group == group and self.wants(c.title()) and (not self.sizes or c.size in self.sizes)]
+        everything = dense(self.sizes) if self.dense else cases(self.quick)
+        return [c for c in everything if c.group == group and self.wants(c.title()) and (not self.sizes or c.size in self.sizes)]
 
     def wants(self, title: str) -> bool:
         return any(re.search(only, title) for only in self.only.split(","))
@@ -75,8 +80,13 @@ class Plan:
         if self.wants("start"):
             spent += starting * sum(START_SECONDS[ranks] * times for ranks, times in self.starts)
         spent += starting * CROWD_SECONDS * self.crowds[1] if self.wants("crowd") else 0
+        spent += len(self.cases("first")) * len(everyone) * FIRST_SECONDS * self.firsts()
         spent += 2 * (starting + 1) * OVERLAP_SECONDS * self.starts[0][1] if self.overlaps() else 0
         return spent + (starting * GENTLE_SECONDS * self.crowds[1] if self.wants("gentle") else 0)
+
+    def firsts(self) -> int:
+        """How often each library is started for its first messages."""
+        return self.starts[0][1] // 2
 
     def of_case(self, case: Case, stage: Stage) -> float:
         """Seconds of all turns of one subject in a case."""
@@ -113,7 +123,7 @@ class Figure:
     def record(self) -> Record:
         rounds = [[round(s / 1000, 6) for s in r] for r in self.rounds]
         return record(self.case.name, self.case.size, self.subject, "us", rounds, self.raw, mode=self.case.mode, cache=self.case.cache,
-                      variant=self.variant, batch=self.batch)
+                      memory=self.case.memory, variant=self.variant, batch=self.batch)
 
 
 class House:
@@ -141,6 +151,8 @@ class House:
             wanted = [c for g in stage.groups for c in self.plan.cases(g)]
             if wanted:
                 self._turns(wanted, stage)
+        if self.plan.cases("first"):
+            self._firsts()
         if self.plan.wants("start"):
             self._starts()
         if self.plan.wants("crowd"):
@@ -277,6 +289,25 @@ class House:
             took["process"] = [[alone()] for _ in range(times)]
             made += [record("start", ranks, name, "s", rounds) for name, rounds in took.items()]
         self._write("start", made)
+
+    def _firsts(self) -> None:
+        """The first messages of ranks that know nothing of each other yet, and as many later ones, in processes started for them."""
+        found: dict[tuple[Case, str, str], list[list[float]]] = {}
+        for number, case in itertools.product(range(self.plan.firsts()), self.plan.cases("first")):
+            self.progress.now(f"{case.title()} ({number + 1} of {self.plan.firsts()})")
+            for s in self.subjects[number % len(self.subjects):] + self.subjects[:number % len(self.subjects)]:
+                ran = self._run(s, 2, "bench", "--alone", "first", str(case.size), case.mode, case.cache, str(FIRST_MESSAGES // 2),
+                                str(FIRST_TIMES), case.memory, *s.arguments)
+                self.progress.step(FIRST_SECONDS)
+                words = ran[1].split() if ran else []
+                if words[:1] == ["samples"] and len(words) == 1 + FIRST_TIMES:  # nanoseconds a message
+                    took = [round(float(ns) * FIRST_MESSAGES / 1000, 3) for ns in words[1:]]
+                    found.setdefault((case, s.name, ""), []).append(took[:1])
+                    found.setdefault((case, s.name, "later"), []).append(took[1:])
+                elif ran:
+                    self._failed(s.name, f"{case.title()}: {s.name}: what was printed is not understood: {ran[1].strip()}")
+        self._write("first", [record(c.name, c.size, name, "us", rounds, mode=c.mode, cache=c.cache, memory=c.memory, variant=variant)
+                              for (c, name, variant), rounds in found.items()])
 
     def _crowds(self) -> None:
         ranks, times = self.plan.crowds

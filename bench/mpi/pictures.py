@@ -1,10 +1,11 @@
 """Draws what bench/mpi measured, as DIR/mpi_*.png. Reads the JSON lines and nothing else; needs matplotlib (bench/requirements.txt)."""
 from __future__ import annotations
 
+import itertools
 import pathlib
 from typing import Any
 
-from mpi.cases import COLLECTIVES, CROWD, DATATYPES
+from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, MEMORIES
 from mpi.records import LIMITS, Record, Results
 from table import size_name
 
@@ -38,8 +39,8 @@ def curves(axis: Any, records: list[Record], title: str, bandwidth: bool = False
     for subject, variant in sorted(names, key=lambda name: (name[0] in LIMITS, name[0] != "towline", name)):
         points = sorted((r["size"], r["median"]) for r in records if (r["subject"], r["variant"]) == (subject, variant) and r["size"])
         heights = [s / m / 1000 if bandwidth else m for s, m in points]  # bytes a microsecond are MB/s
-        axis.plot([s for s, _ in points], heights, label=f"{subject} {variant}".strip(), color=color(subject), linestyle=dash(subject), marker=".",
-                  linewidth=2 if subject == "towline" else 1.1, zorder=3 if subject == "towline" else 2)
+        axis.plot([s for s, _ in points], heights, label=f"{subject} {variant}".strip(), color=color(subject), linestyle=dash(subject),
+                  marker=".", linewidth=2 if subject == "towline" else 1.1, zorder=3 if subject == "towline" else 2)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
     axis.set_xticks(sizes, [size_name(s) for s in sizes], rotation=45, fontsize=7)
@@ -70,8 +71,8 @@ Panel = tuple[str, list[Record], bool, bool]  # title, figures, as curves, as ba
 
 def panels(results: Results) -> dict[str, list[Panel]]:
     """Picture -> what is drawn on it; only what was measured."""
-    found: dict[str, list[Panel]] = {name: [] for name in
-                                     ("latency", "bandwidth", "collectives", "crowded", "datatypes", "start", "memory", "processor")}
+    names = ("latency", "bandwidth", "collectives", "memories", "crowded", "mixed", "datatypes", "start", "memory", "processor")
+    found: dict[str, list[Panel]] = {name: [] for name in names}
     for cache in ("warm", "cold"):
         for mode in ("untouched", "dirtied", "rewritten"):
             figures = results.find(case="latency", mode=mode, cache=cache)
@@ -89,6 +90,18 @@ def panels(results: Results) -> dict[str, list[Panel]]:
     found["crowded"].append((f"barrier, {CROWD} ranks on 2 processors", results.find(case=f"barrier{CROWD}"), False, False))
     found["processor"].append(("8 B one way, both ranks on one processor", results.find(case="hop"), False, False))
     found["processor"].append(("a step of a program that allocates much", results.find(case="churn"), False, False))
+    for memory, name, mode in itertools.product(MEMORIES, ("latency", "stream", "bcast_barrier", *COLLECTIVES), ("untouched", "rewritten")):
+        title = {"latency": "one way", "stream": "windows", "bcast_barrier": "bcast + barrier"}.get(name, name)
+        if memory != "heap" or name == "bcast_barrier":  # what is from the heap is in the other pictures
+            figures = results.find(case=name, mode=mode, memory=memory)
+            found["memories"].append((f"{title}, {mode}, from {memory}", figures, True, name == "stream"))
+    found["mixed"].append((f"mixed, {CROWD} ranks on 2 processors", results.find(case=f"mixed{CROWD}", mode="rewritten"), True, False))
+    for name, variant in itertools.product(BESIDE_BARRIER, ("whole", "alone")):
+        figures = results.find(case=f"{name}_barrier{CROWD}", variant=variant)
+        found["mixed"].append((f"{name} + barrier, {CROWD} ranks on 2 processors, {variant}", figures, True, False))
+    for memory, size in itertools.product(MEMORIES, sorted({r["size"] for r in results.records if r["case"] == "first"})):
+        figures = results.find(case="first", memory=memory, size=size, variant="")
+        found["start"].append((f"first 1000 messages of {size_name(size)} from {memory}", figures, False, False))
     for name in DATATYPES:
         found["datatypes"].append((name, results.find(case="type_" + name), True, False))
     for ranks in sorted({r["size"] for r in results.find(case="start")}):

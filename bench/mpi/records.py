@@ -31,7 +31,8 @@ def record(case: str, size: int, subject: str, unit: str, rounds: list[list[floa
 
 def same_figure(r: Record) -> tuple[Any, ...]:
     """What tells a figure from others, whoever's it is; a subject from other subjects."""
-    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r["subject"] if r["case"] == "subject" else "")
+    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"),
+            r["subject"] if r["case"] == "subject" else "")
 
 
 def write(folder: pathlib.Path, group: str, records: list[Record], keep: bool = False) -> None:
@@ -48,7 +49,7 @@ class Results:
     """Everything that was measured."""
 
     def __init__(self, records: list[Record]) -> None:
-        self.records = [{"variant": "", "mode": "untouched", "cache": "warm"} | r for r in records]
+        self.records = [{"variant": "", "mode": "untouched", "cache": "warm", "memory": "heap"} | r for r in records]
 
     @staticmethod
     def load(folder: pathlib.Path) -> Results:
@@ -62,7 +63,8 @@ class Results:
         return Results(records)
 
     def find(self, **keys: Any) -> list[Record]:
-        """Figures with these values, the lowest median first."""
+        """Figures with these values, the lowest median first; from the heap if no memory is named."""
+        keys = {"memory": "heap"} | keys
         found = [r for r in self.records if "median" in r and all(r.get(k) == v for k, v in keys.items())]
         return sorted(found, key=lambda r: float(r["median"]))
 

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Iterator
 
-from mpi.cases import COLLECTIVES, CROWD, DATATYPES, KIB, MIB
+from mpi import summary
+from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, KIB, MEMORIES, MIB
 from mpi.records import LIMITS, Record, Results
 from table import duration, ratio, size_name
 
@@ -155,6 +157,48 @@ def more_ranks(results: Results) -> Iterator[Row]:
             yield row
 
 
+def other_memory(results: Results) -> Iterator[Row]:
+    """What is not in big blocks of the heap, beside what Towline does from there."""
+    names = {"latency": "one way", "stream": "each of a window", "bcast_barrier": "bcast + barrier"}
+    for memory, name in itertools.product(MEMORIES[1:], (*names, *COLLECTIVES)):
+        for own in sorted(results.find(case=name, subject="towline", memory=memory), key=order):
+            same = {"case": name, "size": own["size"], "mode": own["mode"], "cache": own["cache"]}
+            row = Row(f"{names.get(name, name)}, {size_name(own['size'])}, {own['mode']}, {memory}", own,
+                      results.best_peer(**same, memory=memory), results.one(**same, subject="towline"))
+            if name == "latency":
+                ask(row, peer=1.05)
+                row.asked = "<= 1.05 x peer"
+            elif name == "stream":
+                ask(row, peer=1)
+            else:
+                ask(row, limit=1.3, peer=1)
+                row.asked = "<= 1.3 x heap, < every peer"
+            yield row
+
+
+def iterations(results: Results) -> Iterator[Row]:
+    for name in (f"mixed{CROWD}", *(f"{name}_barrier{ranks}" for ranks in ("", CROWD) for name in BESIDE_BARRIER)):
+        for own in sorted(results.find(case=name, subject="towline"), key=lambda r: (r["variant"] == "alone", *order(r))):
+            same = {"case": name, "size": own["size"], "mode": own["mode"], "variant": own["variant"]}
+            title = name.removesuffix(str(CROWD)).replace("_barrier", " + barrier") + f", {size_name(own['size'])}"
+            title += f", {own['mode']}" if own["mode"] != "untouched" else ""
+            title += f", {own['variant']}" if own["variant"] else ""
+            row = Row(title + (f", {CROWD} ranks" if name.endswith(str(CROWD)) else ""), own, results.best_peer(**same))
+            ask(row, peer=1.2 if own["variant"] == "alone" else 1)
+            yield row
+
+
+def first_use(results: Results) -> Iterator[Row]:
+    for memory in MEMORIES:
+        for own in sorted(results.find(case="first", subject="towline", memory=memory, variant=""), key=order):
+            same = {"case": "first", "size": own["size"], "mode": own["mode"], "memory": memory}
+            row = Row(f"first 1000 messages, {size_name(own['size'])}, {own['mode']}, {memory}", own,
+                      results.best_peer(**same, variant=""), results.one(**same, subject="towline", variant="later"))
+            ask(row, limit=1.5)
+            row.asked = "<= 1.5 x later"
+            yield row
+
+
 def hops(results: Results) -> Iterator[Row]:
     own = results.one(case="hop", subject="towline")
     if own:
@@ -226,7 +270,9 @@ def overlaps(results: Results) -> Iterator[Row]:
 
 SECTIONS = (("Messages", messages), ("Streams", streams), ("Posted receives (peer: without them)", queues),
             ("Threads (peer: MPI_THREAD_SINGLE)", threads), ("Collectives of 2 ranks", collectives),
-            (f"Collectives of {CROWD} ranks on 2 processors", more_ranks), ("Both ranks on one processor", hops),
+            (f"Collectives of {CROWD} ranks on 2 processors", more_ranks), ("Iterations", iterations),
+            ("Other memory (limit: Towline's from the heap)", other_memory), ("First use (limit: later ones)", first_use),
+            ("Both ranks on one processor", hops),
             ("Allocator (limit: glibc)", allocators), ("Datatypes", datatypes),
             ("Start-up", starts), ("Many ranks", crowds), ("Gentleness (peer of a stencil: 2 ranks)", gentleness),
             ("Overlap (more is better)", overlaps))
@@ -236,23 +282,29 @@ def columns(lines: list[list[str]]) -> list[int]:
     return [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
 
 
+def aligned(cells: list[str], widths: list[int]) -> str:
+    return "  ".join(c.ljust(w) for c, w in zip(cells, widths)).rstrip()
+
+
 def show_every(results: Results) -> None:
     """Medians of all subjects, one line a figure."""
     figures = [r for r in results.records if "median" in r]
     known = [r["subject"] for r in results.about()]  # in the order of subjects.py; limits behind them
     names = known + list(dict.fromkeys(r["subject"] for r in figures if r["subject"] not in known))
-    keys = list(dict.fromkeys((r["case"], r["size"], r["mode"], r["cache"], r["variant"]) for r in figures if r["subject"] == "towline"))
+    own = [r for r in figures if r["subject"] == "towline"]
+    keys = list(dict.fromkeys((r["case"], r["size"], r["mode"], r["cache"], r["memory"], r["variant"]) for r in own))
     lines = [["figure", *names]]
-    for case, size, mode, cache, variant in keys:
-        line = [" ".join(str(k) for k in (case, size, mode, cache, variant) if k not in ("warm", "untouched", ""))]
+    for case, size, mode, cache, memory, variant in keys:
+        line = [" ".join(str(k) for k in (case, size, mode, cache, memory, variant) if k not in ("warm", "untouched", "heap", ""))]
         for subject in names:
             which = {} if subject in LIMITS else {"variant": variant}
-            found = results.one(case=case, size=size, mode=mode, cache=cache, subject=subject, **which)
+            same = {"case": case, "size": size, "mode": mode, "cache": cache, "memory": memory}
+            found = results.one(**same, subject=subject, **which)
             line.append(value(found) if found else "")
         lines.append(line)
     widths = columns(lines)
     for line in lines:
-        print("  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip())
+        print(aligned(line, widths))
 
 
 def show(results: Results, every: bool = False, strict: bool = False) -> int:
@@ -262,21 +314,24 @@ def show(results: Results, every: bool = False, strict: bool = False) -> int:
     everything = [r for _, rows in sections for r in rows]
     widths = columns([HEAD] + [r.cells() for r in everything])
 
-    def line(cells: list[str]) -> str:
-        return "  ".join(c.ljust(w) for c, w in zip(cells, widths)).rstrip()
-
-    print("\n" + line(HEAD))
+    print("\n" + aligned(HEAD, widths))
     for title, rows in sections:
         if rows:
             print("-- " + title)
             for row in rows:
-                print(line(row.cells()))
+                print(aligned(row.cells(), widths))
     raw = [float(r["raw_ns"]) for r in results.records if r.get("raw_ns")]
     if raw:
         middle = statistics.median(raw)
         print(f"\nraw ping-pong while measuring: median {middle:.0f} ns one way (figures: {min(raw):.0f} to {max(raw):.0f})")
     judged = [r for r in everything if r.reached is not None]
     missed = [r for r in judged if not r.reached]
+    lines = summary.lines(results)
+    if lines:
+        print("\n-- Over all sizes: Towline beside the best peer at each")
+        for cells in lines:
+            print(aligned(cells, columns(lines)))
+        print()
     print(f"{len(judged) - len(missed)} of {len(judged)} reached")
     if every:
         print()

@@ -52,7 +52,7 @@ class Stage:
 STAGES = (
     Stage(("latency", "stream", "posted", "collectives", "datatypes")),
     Stage(("threads",), threads=True),
-    Stage(("crowded",), ranks=CROWD, batch=400e-6),
+    Stage(("crowded", "mixed"), ranks=CROWD, batch=400e-6),
     Stage(("hop",), processors=1, batch=100e-6),
     Stage(("allocator",), ranks=1, processors=1, allocators=True, more=4),
 )

@@ -3,8 +3,9 @@
 // A process connects to the conductor's Unix socket and says
 //     rank RANK CPUS WORDS...               CPUS: those it may run on, as 0,1; WORDS: what library this is
 // then it sleeps in a read until it is told, and all ranks are told the same:
-//     turn CASE SIZE MODE CACHE BATCH BATCHES
-// All ranks do BATCH * BATCHES operations and some before that warm up; rank 0 reads a clock between batches and answers
+//     turn CASE SIZE MODE CACHE BATCH BATCHES MEMORY
+// (MEMORY may be left out: heap). All ranks do BATCH * BATCHES operations and some before that warm up; rank 0 reads a clock between
+// batches and answers
 //     samples NS NS ...                     nanoseconds an operation, one for each batch
 // and the others answer
 //     done
@@ -38,10 +39,15 @@ struct area {
 // cross. rewritten: the sender writes all of each message, the receiver compares all of it. Both inside of what is timed.
 enum mode { untouched, rewritten, dirtied };
 
+// Where buffers lie: in big blocks of the heap (one for all turns), in blocks that malloc gives for this very size, below 64 KiB, in the
+// frame of a function, or in static arrays of the program.
+enum memory { in_heap, in_small, in_stack, in_static };
+
 struct work {
     int rank, ranks;
     size_t size;  // bytes of a message, or of a block of a collective operation
     enum mode mode;
+    enum memory memory;
     int rewritten;  // mode == rewritten
     int cold;
     long batch, batches;
@@ -50,6 +56,7 @@ struct work {
     uint64_t given, taken;  // messages written and read so far
     uint64_t wrong;         // not 0: something that was read was not what was written
     int window;
+    double alone;           // nanoseconds of a batch that count, where not all do; below 0: all
     char name[64];
 };
 
@@ -195,17 +202,34 @@ static inline struct conductor meet_conductor(const char *path, int rank, const 
     return c;
 }
 
+static inline void read_mode(struct work *w, const char *word)
+{
+    w->mode = strcmp(word, "rewritten") == 0 ? rewritten : strcmp(word, "dirtied") == 0 ? dirtied : untouched;
+    w->rewritten = w->mode == rewritten;
+}
+
+// 0: there is no such memory.
+static inline int read_memory(struct work *w, const char *word)
+{
+    static const char *const names[] = {"heap", "small", "stack", "static"};
+    for (int i = 0; i < 4; ++i)
+        if (strcmp(word, names[i]) == 0) {
+            w->memory = (enum memory)i;
+            return 1;
+        }
+    return 0;
+}
+
 // The next turn into `w`; 0 at the end.
 static inline int await_turn(struct conductor c, struct work *w)
 {
-    char line[256], mode[16], cache[16];
+    char line[256], mode[16], cache[16], memory[16] = "heap";
     if (!fgets(line, sizeof line, c.in))
         return 0;
-    if (sscanf(line, "turn %63s %zu %15s %15s %ld %ld", w->name, &w->size, mode, cache, &w->batch, &w->batches) != 6 || w->batch < 1 ||
-        w->batches < 1 || w->batches > batches_most)
+    if (sscanf(line, "turn %63s %zu %15s %15s %ld %ld %15s", w->name, &w->size, mode, cache, &w->batch, &w->batches, memory) < 6 ||
+        w->batch < 1 || w->batches < 1 || w->batches > batches_most || !read_memory(w, memory))
         give_up("the conductor said what is not understood");
-    w->mode = strcmp(mode, "rewritten") == 0 ? rewritten : strcmp(mode, "dirtied") == 0 ? dirtied : untouched;
-    w->rewritten = w->mode == rewritten;
+    read_mode(w, mode);
     w->cold = strcmp(cache, "cold") == 0;
     w->given = w->taken = w->wrong = 0;
     w->window = window_of_size(w->size);
@@ -214,15 +238,20 @@ static inline int await_turn(struct conductor c, struct work *w)
 
 typedef void operation(struct work *w, long times);
 
-// Does the turn's operations and answers. `share` is what a sample is divided by: 2 where an operation is there and back.
-static inline void take_turn(struct conductor c, struct work *w, operation *run, operation *check, double share)
+// Does the turn's operations and answers. `share` is what a sample is divided by: 2 where an operation is there and back. `warm`: some
+// operations before are not timed.
+static inline void take_turn(struct conductor c, struct work *w, operation *run, operation *check, double share, int warm)
 {
-    static double at[batches_most + 1];
-    run(w, 1 + w->batch * w->batches / 8);
-    at[0] = now_ns();
+    static double took[batches_most];
+    if (warm)
+        run(w, 1 + w->batch * w->batches / 8);
+    double begin = now_ns();
     for (long i = 0; i < w->batches; ++i) {
+        w->alone = -1;
         run(w, w->batch);
-        at[i + 1] = now_ns();
+        double end = now_ns();
+        took[i] = w->alone < 0 ? end - begin : w->alone;
+        begin = end;
     }
     check(w, 1);
     if (w->wrong)
@@ -232,7 +261,7 @@ static inline void take_turn(struct conductor c, struct work *w, operation *run,
     else {
         fprintf(c.out, "samples");
         for (long i = 0; i < w->batches; ++i)
-            fprintf(c.out, " %.2f", (at[i + 1] - at[i]) / (double)w->batch / share);
+            fprintf(c.out, " %.2f", took[i] / (double)w->batch / share);
         fprintf(c.out, "\n");
     }
     fflush(c.out);

@@ -7,8 +7,9 @@ import tempfile
 import unittest
 
 from mpi import peers
-from mpi.cases import CROWD, Case, cases
+from mpi.cases import CROWD, ROOM, Case, cases
 from mpi.conductor import Pair, Wrong, thermometer
+from mpi.dense import dense
 from mpi.peers import program
 from mpi.stages import STAGES
 from mpi.subjects import Places, subjects
@@ -40,7 +41,10 @@ class EveryCase(unittest.TestCase):
                 self.assertTrue(all(s >= 0 for s in samples), samples)
 
     def everything(self):
-        return {*cases(True), *cases(False)}
+        """Of the whole grid some sizes, which every memory is asked for, and what is too big for some."""
+        some = (8, 384, 48 << 10, 1 << 20, 16 << 20)
+        grid = {c for c in dense(frozenset((20001,))) if c.memory != "heap" and c.size in (*some, 20001) or c.group == "mixed"}
+        return {*cases(True), *cases(False), *grid}
 
     def of(self, *groups):
         return [c for c in self.everything() if c.group in groups]
@@ -62,6 +66,10 @@ class EveryCase(unittest.TestCase):
                 pair.turn("nonsense", Case("", "", 8), 1, 2)
             with self.assertRaisesRegex(Wrong, "too big"):
                 pair.turn("latency", Case("", "", 1 << 40), 1, 2)
+            for memory, most in ROOM.items():
+                self.assertEqual(len(pair.turn("latency", Case("", "", most, memory=memory), 1, 2)), 2)
+                with self.assertRaisesRegex(Wrong, "too big for this memory"):
+                    pair.turn("latency", Case("", "", most + 1, memory=memory), 1, 2)
             self.assertIsNone(pair.leave())
 
     def test_more_ranks_than_processors(self):
@@ -126,6 +134,9 @@ class EveryCase(unittest.TestCase):
         lines = self.run_many(2, "bench", "--alone", "latency", "8", "rewritten", "warm", "2", "3")
         self.assertEqual(lines[0].split()[0], "samples")
         self.assertEqual(len(lines[0].split()), 4)
+        for memory in ("heap", "stack"):
+            words = self.run_many(2, "bench", "--alone", "first", "4096", "rewritten", "warm", "5", "3", memory, "--allocate")[0].split()
+            self.assertEqual((words[0], len(words)), ("samples", 4))
 
 
 if __name__ == "__main__":

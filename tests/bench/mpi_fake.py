@@ -22,9 +22,9 @@ def meet(path: str, rank: int) -> None:
     lines.flush()
     first = True
     for line in lines:
-        word, name, size, _, _, batch, batches = line.split()
+        word, name, size, _, _, batch, batches, memory = line.split()
         assert word == "turn", line
-        share = 40.0 if name == "raw" else ns * (3 if name == "posted256" else 1)
+        share = 40.0 if name == "raw" else ns * (3 if name == "posted256" else 1) * (1 if memory == "heap" else 2)
         time.sleep(min(int(batch) * int(batches) * share * 1e-9, 0.01))
         time.sleep(0.05 if first and does == "slow" else 0)
         first, odd = False, size == "64"
@@ -53,6 +53,8 @@ def main() -> None:
         meet(conductors[0], 0 if child else 1)
         if child:
             os.waitpid(child, 0)
+    elif "first" in sys.argv:
+        print("samples", 3 * ns, *[ns] * 10)
     elif "--stencil" in sys.argv:
         print("stencil sum 1.5", *[ns * 10 + ranks] * 4)
     elif sys.argv[-3:-2] in (["receiver"], ["sender"]):

@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from mpi import peers, pictures, report
-from mpi.cases import GROUPS, Case, cases
+from mpi.cases import GROUPS, MEMORIES, Case, cases
 from mpi.conductor import Broken, Pair, Wrong
 from mpi.measure import House, Plan
 from mpi.peers import program, requirements
@@ -88,8 +88,8 @@ class Houses(unittest.TestCase):
     def subject(self, name, ns, does=""):
         return Subject(name, "abi", self.places.programs / "limits", environment=(("FAKE_NS", str(ns)), ("FAKE_DOES", does)), starts=True)
 
-    def measure(self, subjects, only, rounds=3):
-        plan = Plan(True, 1, rounds, 1e-3, 4, ((2, 2), (32, 1)), (32, 1), only)
+    def measure(self, subjects, only, rounds=3, dense=False):
+        plan = Plan(True, 1, rounds, 1e-3, 4, ((2, 2), (32, 1)), (32, 1), only, dense=dense)
         progress = Quiet()
         house = House(self.places, CPUS, subjects, plan, self.out, progress)
         house.run()
@@ -122,6 +122,27 @@ class Houses(unittest.TestCase):
         write(self.out, "latency", [])
         self.assertEqual(Results.load(self.out).find(case="latency"), [])
 
+    def test_memories_are_figures_of_their_own(self):
+        both = [self.subject("towline", 50), self.subject("mpich5", 80)]
+        failures, _, results = self.measure(both, "^latency 4096 untouched warm", dense=True)
+        self.assertEqual(failures, [])
+        found = {m: results.one(case="latency", subject="towline", memory=m)["median"] for m in MEMORIES}
+        self.assertLess(found["heap"], 0.052)
+        self.assertTrue(all(found[m] >= 0.1 for m in MEMORIES[1:]), found)  # the fake was told the memory
+        self.assertEqual([r["memory"] for r in results.find(case="latency", subject="by_hand")], ["heap"] * 3)
+        both[0] = self.subject("towline", 60)
+        _, _, results = self.measure(both[:1], "^latency 4096 untouched warm static", dense=True)
+        self.assertEqual({r["subject"] for r in results.find(case="latency", memory="static")}, {"towline"})
+        self.assertEqual({r["subject"] for r in results.peers(case="latency", memory="stack")}, {"mpich5"})
+        self.assertLess(results.one(case="latency", subject="towline")["median"], 0.052)
+
+    def test_first_messages_and_later_ones(self):
+        failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^first 4096 .* st", dense=True)
+        self.assertEqual(failures, [])
+        rows = list(report.first_use(results))
+        self.assertEqual([(r.title, r.own["median"], r.peer["median"], r.limit["median"], r.reached) for r in rows],
+                         [(f"first 1000 messages, 4 KiB, rewritten, {m}", 150, 240, 50, False) for m in ("stack", "static")])
+
     def test_starts_crowds_and_gentleness(self):
         failures, _, results = self.measure([self.subject("towline", 50), self.subject("ompi5", 80)], "^start$|^crowd$|^gentle$")
         self.assertEqual(failures, [])
@@ -151,8 +172,8 @@ class Houses(unittest.TestCase):
         self.assertEqual({r["subject"] for r in results.peers(case="latency", size=64)}, set())
         self.assertEqual(failures, [])
         text = "\n".join(self.faults)
-        self.assertRegex(text, "latency 64 untouched warm: mpich5 (ended|did not answer)")
-        self.assertIn("latency 64 untouched warm: mpich5-tuned: rank 1 read what was not written", text)
+        self.assertRegex(text, "latency 64 untouched warm heap: mpich5 (ended|did not answer)")
+        self.assertIn("latency 64 untouched warm heap: mpich5-tuned: rank 1 read what was not written", text)
         text = "\n".join(said)
         self.assertIn("impi2021 is left out: its ranks are bound to 0,1 and 0,1", text)
         self.assertIn("impi2021-tuned is left out: impi2021-tuned ended with code 7 before it began: no such fabric", text)
@@ -160,7 +181,7 @@ class Houses(unittest.TestCase):
 
     def test_what_towline_does_wrong_fails(self):
         failures, _, results = self.measure([self.subject("towline", 50, "refuse"), self.subject("mpich5", 80)], "^latency 64 untouched warm")
-        self.assertEqual((failures, self.faults), (["latency 64 untouched warm: towline: rank 1 read what was not written"], []))
+        self.assertEqual((failures, self.faults), (["latency 64 untouched warm heap: towline: rank 1 read what was not written"], []))
         self.assertEqual(results.find(case="latency", subject="towline"), [])
 
     def test_towline_is_not_left_out_in_silence(self):
@@ -273,7 +294,7 @@ class Plans(unittest.TestCase):
         plan = Plan.of(False)
         plan.only, plan.sizes = "^reduce ,^hop", frozenset((8, 4 << 20))
         self.assertEqual([c.title() for g in GROUPS for c in plan.cases(g)],
-                         ["reduce 8 untouched warm", "reduce 4194304 untouched warm", "hop 8 untouched warm"])
+                         ["reduce 8 untouched warm heap", "reduce 4194304 untouched warm heap", "hop 8 untouched warm heap"])
 
     def test_every_group_is_in_a_stage(self):
         self.assertEqual(sorted(g for s in STAGES for g in s.groups), sorted(GROUPS))
