@@ -26,7 +26,7 @@ CROWD_SECONDS = 4.0
 GENTLE_SECONDS = 6.0
 OVERLAP_SECONDS = 1.0
 OVERLAP_BYTES = 4 << 20
-FIRST_SECONDS = 1.5
+FIRST_SECONDS = 0.7
 FIRST_MESSAGES, FIRST_TIMES = 1000, 11  # a sample, and samples of a start: the first is what is looked at, the others what comes later
 SLOW = 0.1  # seconds: a figure whose turn takes longer gets one in a sweep
 
