@@ -208,25 +208,38 @@ std::optional<std::uint64_t> memory_kills(source const& from)
     return std::nullopt;
 }
 
-std::optional<std::uint64_t> memory_left(source const& from, std::string (*read_all)(char const* path))
+std::optional<std::uint64_t> memory_left(source const& from, std::uint64_t free_swap)
 {
+    constexpr std::uint64_t unlimited = std::uint64_t{1} << 60;  // v1 writes a huge number for none
+    auto const left_of = [](std::uint64_t limit, std::uint64_t used) { return limit - std::min(limit, used); };
     std::optional<std::uint64_t> least;
     for (bool const v2 : {true, false})
         for (auto const& folder : folders(from, "memory", v2)) {
-            auto const limit_text = from.read(folder + (v2 ? "/memory.max" : "/memory.limit_in_bytes"));
-            auto const used_text = from.read(folder + (v2 ? "/memory.current" : "/memory.usage_in_bytes"));
-            auto const limit = limit_text ? parse_bytes(*limit_text) : std::nullopt;
-            auto const used = used_text ? parse_bytes(*used_text) : std::nullopt;
-            if (!limit || !used || *limit >= std::uint64_t{1} << 60)
+            auto const bytes = [&](char const* file) {
+                auto const text = from.read(folder + file);
+                return text ? parse_bytes(*text) : std::nullopt;
+            };
+            auto const limit = bytes(v2 ? "/memory.max" : "/memory.limit_in_bytes");
+            auto const used = bytes(v2 ? "/memory.current" : "/memory.usage_in_bytes");
+            if (!limit || !used || *limit >= unlimited)
                 continue;
             std::uint64_t droppable = 0;
-            std::istringstream lines(read_all((folder + "/memory.stat").c_str()));
+            std::istringstream lines(from.read_all == nullptr ? std::string() : from.read_all(folder + "/memory.stat"));
             std::string key;
             for (std::uint64_t value = 0; lines >> key >> value;)
                 if (v2 ? key == "inactive_file" || key == "active_file" : key == "total_inactive_file" || key == "total_active_file")
                     droppable += value;
-            std::uint64_t const held = *used - std::min(*used, droppable);
-            tighten(least, *limit - std::min(*limit, held));
+            std::uint64_t const left = left_of(*limit, left_of(*used, droppable));
+            // v2 limits swap by itself, v1 swap and memory together.
+            auto const swap_limit = bytes(v2 ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes");
+            auto const swap_used = bytes(v2 ? "/memory.swap.current" : "/memory.memsw.usage_in_bytes");
+            bool const limits_swap = swap_limit && swap_used && *swap_limit < unlimited;
+            if (!limits_swap)
+                tighten(least, left + free_swap);
+            else if (v2)
+                tighten(least, left + std::min(free_swap, left_of(*swap_limit, *swap_used)));
+            else
+                tighten(least, std::min(left + free_swap, left_of(*swap_limit, left_of(*swap_used, droppable))));
         }
     return least;
 }
@@ -237,11 +250,9 @@ namespace towline::base {
 
 std::optional<std::uint64_t> memory_left()
 {
-    auto left = cgroup::memory_left(cgroup::this_process(), [](char const* path) { return cgroup::whole(path); });
     struct sysinfo about {};
-    if (left && sysinfo(&about) == 0)
-        *left += std::uint64_t{about.freeswap} * about.mem_unit;
-    return left;
+    std::uint64_t const free_swap = sysinfo(&about) == 0 ? std::uint64_t{about.freeswap} * about.mem_unit : 0;
+    return cgroup::memory_left(cgroup::this_process(), free_swap);
 }
 
 } // namespace towline::base

@@ -108,28 +108,30 @@ int core::start(job::membership const& who, options const& how, char const** fai
     return 0;
 }
 
+/// At a cgroup's limit the kernel kills whoever touches more, whichever way it asks. So what cannot fit is refused here. What is handed out
+/// counts from one look at the limit to the next, which comes when an eighth of what was left is handed out (others have their share of it, and
+/// not everything is touched at once), and no sooner than after 1 MiB.
+bool core::fits(std::size_t bytes) noexcept
+{
+    constexpr std::int64_t step = std::int64_t{1} << 20;
+    constexpr std::int64_t reserve = 4 * step;  // page tables, stacks, plain memory
+    auto const wanted = static_cast<std::int64_t>(bytes);
+    if (believed_left.fetch_sub(wanted, std::memory_order_relaxed) >= wanted)
+        return true;
+    std::int64_t left = 0;
+    try {
+        constexpr std::uint64_t much = std::uint64_t{1} << 62;
+        left = static_cast<std::int64_t>(std::min(base::memory_left().value_or(much), much)) - reserve - wanted;
+    } catch (std::exception const&) {
+        return true;  // without memory to look, as if nobody knew
+    }
+    believed_left.store(std::max(left / 8, std::clamp(left, std::int64_t{0}, step)), std::memory_order_relaxed);
+    return left >= 0;
+}
+
 bool core::commit(std::byte* begin, std::size_t bytes) noexcept
 {
-    // At a cgroup's limit the kernel kills whoever touches more, whichever way it asks. So blocks that cannot fit are refused here; smaller
-    // ones are not worth the look.
-    constexpr std::size_t worth_a_look = std::size_t{1} << 20;
-    auto const wanted = static_cast<std::int64_t>(bytes);
-    if (limited && bytes >= worth_a_look && believed_left.fetch_sub(wanted, std::memory_order_relaxed) < wanted) {
-        std::int64_t believed = 0;
-        try {
-            constexpr std::uint64_t much = std::uint64_t{1} << 62;
-            auto const left = static_cast<std::int64_t>(std::min(base::memory_left().value_or(much), much));
-            if (left < wanted) {
-                believed_left.store(0, std::memory_order_relaxed);
-                return false;
-            }
-            believed = (left - wanted) / 8;  // others have their share of it
-        } catch (std::exception const&) {
-            // without memory to look, as if nobody knew
-        }
-        believed_left.store(believed, std::memory_order_relaxed);
-    }
-    return !commits || addresses.commit(begin, bytes);
+    return (!limited || fits(bytes)) && (!commits || addresses.commit(begin, bytes));
 }
 
 rml::MemoryPool* core::make_pool() noexcept

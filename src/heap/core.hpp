@@ -72,6 +72,7 @@ struct core {
     [[nodiscard]] std::size_t usable(void const* block) const noexcept;
 
 private:
+    [[nodiscard]] bool fits(std::size_t bytes) noexcept;
     void* allocate_big(std::size_t size, std::size_t alignment, bool* clean) noexcept;
     void* allocate_small(std::size_t size, std::size_t alignment) noexcept;
     rml::MemoryPool* make_pool() noexcept;

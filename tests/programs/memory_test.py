@@ -1,11 +1,13 @@
 """The memory of a job: core dumps hold what is used and no more, and memory that the kernel does not grant is no SIGBUS."""
 
 import os
+import re
 import resource
 import subprocess
 import tempfile
 import unittest
 
+import cgroups
 import harness
 from harness import JobTest, TOWLINE, program, run_command
 
@@ -53,6 +55,43 @@ class Refused(JobTest):
     @unittest.skipIf(harness.SANITIZED, "malloc is the sanitizer's")
     def test_where_the_kernel_overcommits_nobody_asks(self):
         self.assertEqual(self.refused(TOWLINE_HEAP_COMMIT="off"), ["big: heap", "rma_vector: heap", "small: heap"])
+
+
+@unittest.skipIf(harness.SANITIZED, "malloc is the sanitizer's")
+@unittest.skipIf(os.geteuid() != 0, "only root can make a cgroup")
+class Limited(JobTest):
+    """A cgroup of 192 MiB, in which a rank wants more."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = cgroups.make("memory")
+        if self.folder is None:
+            self.skipTest("no cgroup of memory can be made here")
+        self.addCleanup(cgroups.remove, self.folder)  # before the look at what stays
+        cgroups.limit_memory(self.folder, 192 << 20)
+
+    def run_limited(self, *words, **settings):
+        return cgroups.run_in(self.folder, run_command(2, program("memory"), *words), dict(self.env, **settings))
+
+    def test_what_does_not_fit_is_refused_or_leaves_the_heap(self):
+        for kib in (64, 256, 1024, 16 << 10, 64 << 10):
+            for commit in ("off", "on"):
+                with self.subTest(kib=kib, commit=commit):
+                    done = self.run_limited("grow", str(kib), TOWLINE_HEAP_COMMIT=commit)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    found = re.fullmatch(rf"rma_vector: after (\d+) MiB: no memory for {kib << 10} bytes in the shared heap, which holds \d+ MiB: "
+                                         r".*cgroup's memory limit.*\nmalloc: plain after (\d+) MiB\n", done.stdout)
+                    self.assertTrue(found, done.stdout)
+                    for got in map(int, found.groups()):  # nearly all of it can be had: 64 MiB fit twice
+                        self.assertGreaterEqual(got, 128)
+                        self.assertLess(got, 192)
+
+    def test_who_touches_more_is_told_of_with_the_limit(self):
+        for kib in (64, 16 << 10):
+            done = self.run_limited("overrun", str(kib))
+            self.assertEqual((done.returncode, done.stdout), (137, ""), done.stderr)
+            self.assertRegex(done.stderr, r"^towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): the memory limit of its "
+                                          r"cgroup \(192 MiB, /\S+\) was reached; the job is ended\n$")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import time
 import unittest
 from shlex import quote
 
+import cgroups
 import harness
 from harness import JobTest, TOWLINE, program, run_command
 
@@ -93,86 +94,38 @@ class Limits(JobTest):
 
     @unittest.skipIf(os.geteuid() != 0, "only root can become another user")
     def test_too_many_processes(self):
-        folder = cgroup("pids")
+        folder = cgroups.make("pids")
         if folder is None:
             self.skipTest("no cgroup of processes can be made here")
         try:
-            write(folder + "/pids.max", "12")
-            done = run_in(folder, run_command(30, "sleep", "20"), self.env)
+            cgroups.write(folder + "/pids.max", "12")
+            done = cgroups.run_in(folder, run_command(30, "sleep", "20"), self.env)
             self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
             self.assertRegex(done.stderr, r"^towline run: starting the process of rank \d+ of 30 \(.*the cgroup allows 12 processes and threads "
                                           r"\(/.*/pids.max\)\): Resource temporarily unavailable\n$")
         finally:
-            remove(folder)
+            cgroups.remove(folder)
 
     @limited
     @unittest.skipIf(os.geteuid() != 0, "only root can make a cgroup")
     def test_the_memory_limit_of_a_cgroup(self):
-        folder = cgroup("memory")
+        folder = cgroups.make("memory")
         if folder is None:
             self.skipTest("no cgroup of memory can be made here")
         try:
-            limit = folder + ("/memory.max" if os.path.exists(folder + "/memory.max") else "/memory.limit_in_bytes")
-            write(limit, str(96 << 20))
-            for swap in ("/memory.swap.max", "/memory.memsw.limit_in_bytes"):
-                try:
-                    write(folder + swap, "0" if "max" in swap else str(96 << 20))
-                except OSError:
-                    pass
+            cgroups.limit_memory(folder, 96 << 20)
             script = "import os, time\nif os.environ['TOWLINE_RANK'] == '1':\n    x = bytearray(1 << 30)\ntime.sleep(20)"
-            done = run_in(folder, run_command(2, sys.executable, "-c", script, options=["--heap", "off"]), self.env)
+            done = cgroups.run_in(folder, run_command(2, sys.executable, "-c", script, options=["--heap", "off"]), self.env)
             self.assertEqual(done.returncode, 137, done.stderr)
             self.assertRegex(done.stderr, r"towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): the memory limit of its "
                                           r"cgroup \(96 MiB, /\S+\) was reached; the job is ended\n")
             # One that is killed otherwise, in the same cgroup: nothing is said of memory.
-            done = run_in(folder, run_command(2, "sh", "-c", "test $TOWLINE_RANK = 0 && sleep 20; kill -9 $$"), self.env)
+            done = cgroups.run_in(folder, run_command(2, "sh", "-c", "test $TOWLINE_RANK = 0 && sleep 20; kill -9 $$"), self.env)
             self.assertRegex(done.stderr, r"was killed by signal 9 \(SIGKILL, Killed\); the job is ended\n$")
-            done = run_in(folder, [TOWLINE, "info"], self.env)
+            done = cgroups.run_in(folder, [TOWLINE, "info"], self.env)
             self.assertRegex(done.stdout, r"cgroup limit +96 MiB +/")
         finally:
-            remove(folder)
-
-
-def write(path, text):
-    with open(path, "w") as file:
-        file.write(text)
-
-
-def cgroup(controller):
-    """A new cgroup below ours that can limit it, or None."""
-    with open("/proc/self/mountinfo") as file:
-        mounts = [line.split() for line in file]
-    with open("/proc/self/cgroup") as file:
-        ours = {name: path for _, names, path in (line.rstrip("\n").split(":", 2) for line in file) for name in names.split(",")}
-    for words in mounts:
-        rest = words[words.index("-") + 1:]
-        name = controller if rest[0] == "cgroup" and controller in rest[2].split(",") else "" if rest[0] == "cgroup2" else None
-        if name is None or name not in ours:
-            continue
-        for parent in (words[4] + ours[name], words[4]):
-            folder = f"{parent.rstrip('/')}/job-test-{os.getpid()}"
-            try:
-                os.mkdir(folder)
-            except OSError:
-                continue
-            if any(os.access(folder + file, os.W_OK) for file in (f"/{controller}.max", f"/{controller}.limit_in_bytes")):
-                return folder
-            os.rmdir(folder)
-    return None
-
-
-def run_in(folder, command, env):
-    return subprocess.run(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command], env=env, capture_output=True, text=True,
-                          timeout=60, stdin=subprocess.DEVNULL)
-
-
-def remove(folder):
-    for _ in range(100):
-        try:
-            return os.rmdir(folder)
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(f"{folder}: a process is still in it")
+            cgroups.remove(folder)
 
 
 class Places(JobTest):

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -239,76 +238,6 @@ TEST(machine, cross_memory_read_of_nothing_is_refused)
     EXPECT_EQ(base::try_cross_memory_read(999'999'999, &byte, 1) == 0, false);
 }
 
-namespace {
-
-std::map<std::string, std::string> files;
-
-base::cgroup::source invented(char const* cgroup, char const* mountinfo)
-{
-    return {cgroup, mountinfo, [](std::string const& path) -> std::optional<std::string> {
-                auto const found = files.find(path);
-                return found == files.end() ? std::nullopt : std::optional(found->second);
-            },
-            [](std::string const& path) {
-                auto const found = files.find(path);
-                return found == files.end() ? std::string() : found->second;
-            }};
-}
-
-constexpr char const* v2_mount = "30 23 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-constexpr char const* v1_mounts = "32 31 0:29 / /cg/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
-                                  "35 31 0:32 /docker/abc /cg/memory rw,relatime shared:1 master:2 - cgroup cgroup rw,memory\n";
-
-} // namespace
-
-TEST(cgroup, v2_takes_the_tightest_limit_on_the_way_up)
-{
-    files = {{"/sys/fs/cgroup/a/b/cpu.max", "max 100000"},
-             {"/sys/fs/cgroup/a/cpu.max", "150000 100000"},
-             {"/sys/fs/cgroup/a/b/memory.max", "1073741824"},
-             {"/sys/fs/cgroup/a/memory.max", "max"}};
-    auto const machine = invented("0::/a/b\n", v2_mount);
-    EXPECT_EQ(base::cgroup::cpu_quota(machine), 1.5);
-    EXPECT_EQ(base::cgroup::memory_limit(machine), std::uint64_t{1} << 30);
-}
-
-TEST(cgroup, v1_looks_below_the_part_that_is_mounted)
-{
-    files = {{"/cg/cpu/job/cpu.cfs_quota_us", "-1"},
-             {"/cg/cpu/job/cpu.cfs_period_us", "100000"},
-             {"/cg/cpu/cpu.cfs_quota_us", "400000"},
-             {"/cg/cpu/cpu.cfs_period_us", "100000"},
-             {"/cg/memory/inner/memory.limit_in_bytes", "268435456"},
-             {"/cg/memory/memory.limit_in_bytes", "9223372036854771712"}};
-    auto const machine = invented("4:memory:/docker/abc/inner\n1:cpu,cpuacct:/job\n", v1_mounts);
-    EXPECT_EQ(base::cgroup::cpu_quota(machine), 4.0);
-    EXPECT_EQ(base::cgroup::memory_limit(machine), std::uint64_t{256} << 20);
-}
-
-TEST(cgroup, tells_where_a_limit_is_and_whom_it_killed)
-{
-    files = {{"/sys/fs/cgroup/a/memory.max", "1048576"}, {"/sys/fs/cgroup/a/b/memory.max", "max"},
-             {"/sys/fs/cgroup/a/b/memory.events", "low 0\nhigh 3\nmax 4\noom 2\noom_kill 7\noom_group_kill 0\n"},
-             {"/sys/fs/cgroup/a/b/pids.max", "max"}, {"/sys/fs/cgroup/a/pids.max", "64"}};
-    auto const v2 = invented("0::/a/b\n", v2_mount);
-    auto const bound = base::cgroup::memory_bound(v2);
-    ASSERT_TRUE(bound);
-    EXPECT_EQ(bound->limit, 1048576u);
-    EXPECT_EQ(bound->folder, "/sys/fs/cgroup/a");
-    EXPECT_EQ(base::cgroup::memory_kills(v2), 7u);
-    ASSERT_TRUE(base::cgroup::pids_bound(v2));
-    EXPECT_EQ(base::cgroup::pids_bound(v2)->limit, 64u);
-
-    files = {{"/cg/memory/inner/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"}};
-    auto const v1 = invented("4:memory:/docker/abc/inner\n", v1_mounts);
-    EXPECT_EQ(base::cgroup::memory_kills(v1), 3u);
-    EXPECT_FALSE(base::cgroup::memory_bound(v1));
-    EXPECT_FALSE(base::cgroup::pids_bound(v1));
-    files = {{"/cg/memory/inner/memory.oom_control", "oom_kill_disable 0\n"}};
-    EXPECT_FALSE(base::cgroup::memory_kills(v1));
-    EXPECT_FALSE(base::cgroup::memory_kills(invented("", "")));
-}
-
 TEST(printable, leaves_text_and_takes_what_steers_a_terminal)
 {
     for (char const* const text : {"", "plain ~ text", "\u00e4\u20ac\U0001f600", "\u00a0"})
@@ -318,13 +247,4 @@ TEST(printable, leaves_text_and_takes_what_steers_a_terminal)
     EXPECT_EQ(base::printable("\x9b\xc3"), "??");                                       // alone, cut
     EXPECT_EQ(base::printable("\xc0\xaf|\xe0\x80\xaf|\xed\xa0\x80|\xf4\x90\x80\x80"), "??|???|???|????");  // overlong, surrogate, beyond
     EXPECT_EQ(base::printable(std::string_view("a\0b", 3)), "a?b");
-}
-
-TEST(cgroup, nothing_and_nonsense_mean_no_limit)
-{
-    files = {{"/sys/fs/cgroup/cpu.max", "lots"}, {"/sys/fs/cgroup/memory.max", ""}};
-    EXPECT_FALSE(base::cgroup::cpu_quota(invented("", "")));
-    EXPECT_FALSE(base::cgroup::cpu_quota(invented("0::/\n", v2_mount)));
-    EXPECT_FALSE(base::cgroup::memory_limit(invented("0::/../..\n:::\nx", v2_mount)));
-    EXPECT_FALSE(base::cgroup::memory_limit(invented("0::/\n", "1 2\n\n- - -\n")));
 }
