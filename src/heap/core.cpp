@@ -109,8 +109,8 @@ int core::start(job::membership const& who, options const& how, char const** fai
 }
 
 /// At a cgroup's limit the kernel kills whoever touches more, whichever way it asks. So what cannot fit is refused here. What is handed out
-/// counts from one look at the limit to the next, which comes when an eighth of what was left is handed out (others have their share of it, and
-/// not everything is touched at once), and no sooner than after 1 MiB.
+/// counts from one look at the limit to the next, which comes when an eighth of what was left is handed out (others have their share of
+/// it, and not everything is touched at once), and no sooner than after 1 MiB.
 bool core::fits(std::size_t bytes) noexcept
 {
     constexpr std::int64_t step = std::int64_t{1} << 20;

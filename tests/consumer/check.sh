@@ -52,6 +52,21 @@ for example in 01_hello 02_arguments 03_rma_vector 04_remote_object 05_broadcast
 done
 "$work/prefix/bin/towline" run -n 2 "$work/examples/bin/10_blast" "$work/prefix/share/doc/towline/examples/10_blast/sedov24.toml" \
     --output "$work/blast" >"$work/out" || { cat "$work/out"; echo "failed: the installed demo"; exit 1; }
+# Where there is no /proc the installed tools find their libraries, also after a second installation, and where both were moved.
+cmake --install "$build" --prefix "$work/prefix" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
+if [ -z "${CONSUMER_FLAGS:-}" ] && unshare -m true 2>/dev/null; then
+    for tool in "towline run" mpiexec; do
+        # shellcheck disable=SC2086  # two words
+        unshare -m sh -c 'umount -l /proc && exec "$@"' sh "$work/prefix/bin/"$tool -n 2 echo alive >"$work/out" \
+            && [ "$(grep -cx alive "$work/out")" = 2 ] \
+            || { cat "$work/out"; echo "$tool does not run without /proc"; exit 1; }
+    done
+else
+    echo "left out: the tools without /proc (no mount namespace of one's own can be made here, or a build with sanitizers)"
+fi
+mv "$work/prefix" "$work/moved"
+"$work/moved/bin/towline" run -n 2 true && "$work/moved/bin/mpiexec" -n 2 true || { echo "moved tools do not run"; exit 1; }
+mv "$work/moved" "$work/prefix"
 # Pages and completion lie where man and bash look; a build with sanitizers has none.
 [ -z "${CONSUMER_FLAGS:-}" ] || { echo "consumer: find_package, pkg-config, the wrappers and the examples all work"; exit; }
 for page in towline towline-run towline-where towline-info towline-tune mpiexec mpirun mpicc mpicxx; do

@@ -44,8 +44,8 @@ def limit_memory(folder, size):
 
 
 def run_in(folder, command, env):
-    return subprocess.run(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command], env=env, capture_output=True, text=True,
-                          timeout=60, stdin=subprocess.DEVNULL)
+    return subprocess.run(["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command], env=env,
+                          capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
 def remove(folder):

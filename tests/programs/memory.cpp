@@ -70,7 +70,7 @@ int cost(std::size_t bytes)
     auto const made = clock::now();
     for (std::size_t i = 0; i < bytes; i += 4096)
         v[i] = 1;
-    auto const per_mib = [&](clock::duration d) { return std::chrono::duration<double, std::micro>(d).count() / static_cast<double>(bytes / mib); };
+    auto const per_mib = [&](std::chrono::duration<double, std::micro> d) { return d.count() / static_cast<double>(bytes / mib); };
     std::printf("allocation %.1f us, first touch %.1f us a MiB\n", per_mib(made - begin), per_mib(clock::now() - made));
     return 0;
 }
@@ -92,7 +92,9 @@ int main(int argc, char** argv)
     }
     if (argc > 2 && (std::strcmp(argv[1], "grow") == 0 || std::strcmp(argv[1], "overrun") == 0)) {
         std::setvbuf(stdout, nullptr, _IONBF, 0);
-        return w.rank() != w.size() - 1 ? 0 : grow(std::size_t{1024} * std::strtoul(argv[2], nullptr, 10), std::strcmp(argv[1], "overrun") == 0);
+        if (w.rank() == w.size() - 1)
+            return grow(std::size_t{1024} * std::strtoul(argv[2], nullptr, 10), std::strcmp(argv[1], "overrun") == 0);
+        return 0;
     }
     if (argc > 2 && std::strcmp(argv[1], "cost") == 0)
         return cost(mib * std::max(std::strtoul(argv[2], nullptr, 10), 1ul));

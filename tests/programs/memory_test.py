@@ -79,8 +79,8 @@ class Limited(JobTest):
                 with self.subTest(kib=kib, commit=commit):
                     done = self.run_limited("grow", str(kib), TOWLINE_HEAP_COMMIT=commit)
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
-                    found = re.fullmatch(rf"rma_vector: after (\d+) MiB: no memory for {kib << 10} bytes in the shared heap, which holds \d+ MiB: "
-                                         r".*cgroup's memory limit.*\nmalloc: plain after (\d+) MiB\n", done.stdout)
+                    found = re.fullmatch(rf"rma_vector: after (\d+) MiB: no memory for {kib << 10} bytes in the shared heap, "
+                                         r"which holds \d+ MiB: .*cgroup's memory limit.*\nmalloc: plain after (\d+) MiB\n", done.stdout)
                     self.assertTrue(found, done.stdout)
                     for got in map(int, found.groups()):  # nearly all of it can be had: 64 MiB fit twice
                         self.assertGreaterEqual(got, 128)
@@ -90,8 +90,8 @@ class Limited(JobTest):
         for kib in (64, 16 << 10):
             done = self.run_limited("overrun", str(kib))
             self.assertEqual((done.returncode, done.stdout), (137, ""), done.stderr)
-            self.assertRegex(done.stderr, r"^towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): the memory limit of its "
-                                          r"cgroup \(192 MiB, /\S+\) was reached; the job is ended\n$")
+            self.assertRegex(done.stderr, r"^towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): "
+                                          r"the memory limit of its cgroup \(192 MiB, /\S+\) was reached; the job is ended\n$")
 
 
 if __name__ == "__main__":
