@@ -3,6 +3,7 @@
 #include "base/settings.hpp"
 #include "hosts.hpp"
 #include "job/file.hpp"
+#include "spelling.hpp"
 #include "towline/error.hpp"
 
 #include <algorithm>
@@ -64,23 +65,6 @@ std::optional<unit> unit_of(std::string_view word)
     if (word == "socket" || word == "package")
         return unit::socket;
     return std::nullopt;
-}
-
-/// Letters to insert, remove, change or swap to make one word of another.
-std::size_t distance(std::string_view a, std::string_view b)
-{
-    std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-    for (std::size_t i = 0; i <= a.size(); ++i)
-        for (std::size_t j = 0; j <= b.size(); ++j) {
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1] ? 1 : 0)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    return d[a.size()][b.size()];
 }
 
 class reader {
@@ -408,58 +392,6 @@ mpiexec_words read_mpiexec(std::string name, std::vector<std::string> const& arg
 std::vector<std::pair<std::string, std::size_t>> mpiexec_options()
 {
     return reader("mpiexec").all();
-}
-
-std::vector<std::string> words_of_configuration(std::string_view text)
-{
-    std::vector<std::string> all;
-    std::string word;
-    bool in_word = false;
-    bool fresh = true;  // the line's first word is still to come
-    char quote = 0;
-    auto const end_word = [&] {
-        if (!in_word)
-            return;
-        if (std::exchange(fresh, false) && !all.empty() && all.back() != ":" && word != ":")
-            all.emplace_back(":");  // another line, another program
-        all.push_back(std::exchange(word, {}));
-        in_word = false;
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        char const c = text[i];
-        if (c == '\\' && i + 1 < text.size() && quote != '\'') {
-            if (text[++i] == '\n')
-                end_word();
-            else {
-                word += text[i];
-                in_word = true;
-            }
-        } else if (quote != 0) {
-            if (c == quote)
-                quote = 0;
-            else
-                word += c;
-        } else if (c == '"' || c == '\'') {
-            quote = c;
-            in_word = true;
-        } else if (c == '#' && !in_word) {
-            i = std::min(text.find('\n', i), text.size()) - 1;
-        } else if (c == '\n') {
-            end_word();
-            fresh = true;
-        } else if (c == ' ' || c == '\t' || c == '\r') {
-            end_word();
-        } else {
-            word += c;
-            in_word = true;
-        }
-    }
-    if (quote != 0)
-        throw usage_error(fmt::format("-configfile: a {} has no partner", quote));
-    end_word();
-    if (!all.empty() && all.back() == ":")
-        all.pop_back();
-    return all;
 }
 
 } // namespace towline::tools

@@ -11,12 +11,12 @@
 
 #include "heap/core.hpp"
 #include "heap/releases.hpp"
+#include "heap/signal_line.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -34,7 +34,6 @@ namespace towline::heap {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr int patience_ms = 60'000;
 
 /// Where the own arena is a hole of the file for long: anonymous memory in the child, which reads as zeros, too. Found by the parent, whose
 /// page tables know most of it.
@@ -74,54 +73,6 @@ std::size_t to_copy = 0;  ///< bytes in use of it that are no long holes
 /// In a child: nothing of what it has can change any more but by itself.
 std::atomic<bool> copied{false};
 
-/// How the child tells that it has its copy: a pipe, whose end also tells when the child dies; where no descriptor is left, a shared word.
-struct signal_line {
-    int ends[2] = {-1, -1};
-    std::atomic<int>* word = nullptr;
-
-    void make() noexcept
-    {
-        word = nullptr;
-        if (pipe2(ends, O_CLOEXEC) == 0)
-            return;
-        ends[0] = ends[1] = -1;
-        void* const page = mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        word = page == MAP_FAILED ? nullptr : static_cast<std::atomic<int>*>(page);
-    }
-    void tell() noexcept
-    {
-        if (ends[1] >= 0)
-            while (write(ends[1], "x", 1) < 0 && errno == EINTR) {}
-        if (word != nullptr)
-            word->store(1, std::memory_order_release);
-    }
-    /// Until the child has told, or nobody can tell any more.
-    void wait() noexcept
-    {
-        if (ends[0] >= 0) {
-            close(ends[1]);
-            ends[1] = -1;
-            pollfd look{ends[0], POLLIN, 0};
-            while (poll(&look, 1, -1) < 0 && errno == EINTR) {}
-        }
-        if (word != nullptr)
-            for (int i = 0; i < patience_ms * 10 && word->load(std::memory_order_acquire) == 0; ++i) {
-                timespec const moment{0, 100'000};
-                nanosleep(&moment, nullptr);
-            }
-    }
-    void done() noexcept
-    {
-        for (int& end : ends) {
-            if (end >= 0)
-                close(end);
-            end = -1;
-        }
-        if (word != nullptr)
-            munmap(word, page_bytes);
-        word = nullptr;
-    }
-};
 signal_line line;
 
 [[noreturn]] void give_up(char const* what) noexcept
