@@ -131,7 +131,8 @@ def run_page(towline: str, version: str) -> str:
     return page("towline-run", title, [bold_usage(about.usage, "towline run")], roff.paragraphs(paragraphs), version, options(about),
                 [".SH STATISTICS", *body, *roff.entries(statistics)], [".SH EXIT STATUS", *exit_status()],
                 [".SH ENVIRONMENT", *roff.paragraphs(["A value that cannot be used is an error that names the variable."]), *environment()],
-                part_of_settings("Debugging"), [".SH FILES", *roff.entries([MACHINE_FILE, PRELOADED])])
+                part_of_settings("Debugging"), part_of_settings("Settings in full"),
+                [".SH FILES", *roff.entries([MACHINE_FILE, PRELOADED])])
 
 
 def small_page(towline: str, command: str, version: str, *more: list[str]) -> str:
