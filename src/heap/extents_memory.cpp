@@ -1,5 +1,5 @@
-// Where the memory of free extents comes from, and where it goes: the table grows with the arena, hidden extents are shown, warm ones go back
-// to the kernel.
+// Where the memory of free extents comes from, and where it goes: the table grows with the arena, hidden extents are shown, warm ones go
+// back to the kernel.
 
 #include "heap/extents.hpp"
 #include "heap/releases.hpp"
