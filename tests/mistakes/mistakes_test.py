@@ -28,7 +28,7 @@ def main():
     include, cxx, names = sys.argv[1], sys.argv[2], sys.argv[3:]
     base = [cxx, "-std=c++20", f"-I{include}", "-fdiagnostics-color=never"]
     failures = []
-    with tempfile.TemporaryDirectory(prefix="towline-mistakes-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mistakes-") as folder:
         work = pathlib.Path(folder)
 
         def compile_one(name, options, program):
