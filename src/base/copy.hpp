@@ -2,6 +2,7 @@
 // Copying a big block from memory of one process into memory of another, or so that another can read it.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace towline::base {
 
@@ -27,11 +28,15 @@ void copy_part(void* to, void const* from, std::size_t bytes, copy_ways::way) no
 // line back as it is. Who wrote the block must leave it alone meanwhile, and it must be mapped for writing. What came from memory is better
 // left as it is: it would have to be written there again. So is what nobody writes: whoever lent it would miss it, should he read it, too.
 
+/// A number made of four words of the block: another one, most likely, once somebody has written the block anew.
+[[nodiscard]] std::uint64_t sample(void const* block, std::size_t bytes) noexcept;
 /// Whether taking the lines of a block that another process lent pays: it was here lately, and looks as if it was written since (a few of
 /// its words are compared with those of that time). From 1 KiB on. Costs a few ns, and what it takes to bring four lines of the block.
 [[nodiscard]] bool is_rewritten(void const* block, std::size_t bytes) noexcept;
 /// copy_block, and takes the lines of `from`.
 void copy_taking(void* to, void const* from, std::size_t bytes) noexcept;
+/// copy_block, with stores that go past the caches where the processor has them: for who will not look there again.
+void copy_past(void* to, void const* from, std::size_t bytes) noexcept;
 /// The processor is one on which taking lines pays.
 [[nodiscard]] bool takes_lines() noexcept;
 /// Takes the lines of a block that was just read in another way, if so.
