@@ -123,8 +123,13 @@ bool engine::impl::read_attached(message_state& s, block_state& b, void* destina
 {
     if (look_attached(s, b, destination))
         return true;
-    std::uint64_t const here = receive_pushed(s, static_cast<std::size_t>(&b - s.blocks), destination);
-    pid_t const pid = here != b.size ? readable_process(s.source) : 0;
+    pid_t const readable = readable_process(s.source);
+    // The kernel brings what nobody writes three times as fast as two processes push it; what is written each time they push faster.
+    std::uint64_t const block = reinterpret_cast<std::uintptr_t>(b.data) ^ std::uint64_t{s.source} << 48;
+    std::uint64_t const here = readable == 0 || habit.is_rewritten(block)
+                                   ? receive_pushed(s, static_cast<std::size_t>(&b - s.blocks), destination)
+                                   : 0;
+    pid_t const pid = here != b.size ? readable : 0;
     if (here != b.size && pid == 0)
         return false;
     auto* to = static_cast<std::byte*>(destination) + here;
@@ -146,6 +151,8 @@ bool engine::impl::read_attached(message_state& s, block_state& b, void* destina
         from += got;
         left -= static_cast<std::uint64_t>(got);
     }
+    if (readable != 0)
+        habit.note(block, base::sample(destination, b.size));
     b.counted = true;
     counts.add(here != 0 ? counter::copied_twice : counter::copied_once, 1);
     counts.add(counter::bytes_copied_twice, here);

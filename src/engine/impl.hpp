@@ -15,6 +15,7 @@
 
 #include "engine/accounting.hpp"
 #include "engine/engine.hpp"
+#include "engine/lent_habit.hpp"
 #include "engine/message_state.hpp"
 #include "engine/telling.hpp"
 #include "engine/thresholds.hpp"
@@ -201,6 +202,7 @@ struct engine::impl {
     long owner_pid;
     std::unique_ptr<peer_state[]> peers;
     ledger counts;
+    lent_habit habit;
     told_ways const ways_told;
     std::deque<handler_entry> handlers;  ///< addresses are contexts of the transports' handlers
 
