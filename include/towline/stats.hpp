@@ -36,6 +36,7 @@ struct statistics {
     std::uint64_t bytes_in_place = 0;     ///< read from and written to buffers of other ranks where they are
 
     std::uint64_t bytes_pushed = 0;       ///< of bytes_copied_twice: pushed by the sender while the receiver copied the rest
+    std::uint64_t bytes_relayed = 0;      ///< of bytes_copied_twice: in messages that the sender copied into shared memory while the receiver copied out
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

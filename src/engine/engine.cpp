@@ -157,6 +157,17 @@ base::sleeper engine::sleeper(peer who) noexcept
     return maps(who) && who != rank() ? impl_->peers[who].via->sleeper(who) : base::sleeper{};
 }
 
+bool engine::has_ended(peer who) const noexcept
+{
+    auto const& c = impl_->config;
+    return is_gone(who) || (c.is_dead != nullptr && c.is_dead(c.context, who));
+}
+
+bool engine::shares_cores() const noexcept
+{
+    return impl_->config.oversubscribed;
+}
+
 bool engine::is_gone(peer who) const noexcept
 {
     return (impl_->peers[who].flags.load(std::memory_order_acquire) & peer_state::dead) != 0;

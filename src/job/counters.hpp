@@ -34,7 +34,8 @@ namespace towline::job {
     X(collectives_shared, number, "collective operations of MPI and of teams that went by load and store in shared memory")              \
     X(bytes_offered,      bytes,  "in those operations: copied to where the other ranks read them")                                      \
     X(bytes_in_place,     bytes,  "in those operations: read from and written to buffers of other ranks where they are")                 \
-    X(bytes_pushed,       bytes,  "of bytes_copied_twice: pushed by the sender while the receiver copied the rest")
+    X(bytes_pushed,       bytes,  "of bytes_copied_twice: pushed by the sender while the receiver copied the rest")        \
+    X(bytes_relayed,      bytes,  "of bytes_copied_twice: in messages that the sender copied into shared memory while the receiver copied out")
 // clang-format on
 
 /// Indexes into rank_slot::counters. Written by the owning rank only (relaxed).

@@ -2,10 +2,12 @@
 // The matcher's inside. Everything here is guarded by `lock` unless said; nothing of the engine that could poll, and no function of the
 // owner's, is called while it is held.
 
+#include "base/coldness.hpp"
 #include "heap/heap.hpp"
 #include "matching/lock.hpp"
 #include "matching/matcher.hpp"
 #include "matching/queues.hpp"
+#include "matching/relay.hpp"
 #include "matching/wire.hpp"
 
 #include <algorithm>
@@ -33,6 +35,7 @@ struct unexpected_message {
     std::uint64_t token = 0;                ///< the sender asks to be told when it is matched
     std::uint64_t number = 0;               ///< by which the sender may withdraw it; 0: it may not
     std::uint64_t where = 0;                ///< the bytes are in the sender's heap, who waits until they are not needed there; else
+    relayed relay;                          ///< they are, or come, in a relay block, if it has a number; else
     std::optional<engine::incoming> lent;   ///< they come this way; else they are here:
     std::unique_ptr<std::byte[]> large;
     static constexpr std::size_t small_bytes = 64;
@@ -176,6 +179,28 @@ struct core {
     std::size_t slots_in_use = 0;
     std::unique_ptr<std::atomic<std::uint8_t>[]> held_back;  ///< by peer: it told us to hold back. No lock
     std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only
+
+    // Relayed messages (relay.cpp).
+    [[nodiscard]] static bool may_relay(std::uint64_t bytes, send_mode mode) noexcept
+    {
+        return bytes >= relay_block::least && bytes <= relay_block::most && mode == send_mode::standard;
+    }
+    /// Sends the message so, if that is its way now. The send has ended then. False: nothing happened.
+    [[nodiscard]] bool relay(peer to, packed_envelope, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] relay_path* path_to(peer) noexcept;
+    [[nodiscard]] send_way way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] bool has_room(relay_path::place&, peer to, std::uint64_t bytes) noexcept;
+    [[nodiscard]] bool pass_on(relay_path&, peer to, packed_envelope, std::byte const* data, std::uint64_t bytes, send_way) noexcept;
+    void forget_paths() noexcept;
+    std::unique_ptr<std::atomic<relay_path*>[]> paths;  ///< by peer; null: none so far. No lock
+    std::atomic<std::uint64_t> relay_bytes{0};          ///< of all blocks. No lock
+    base::recent_blocks sent{std::uint64_t{256} << 20}; ///< what was sent lately, and what was in it. No lock
+    /// Copies a relayed message out. Waits, if need be, for a sender that is in the middle of copying it in.
+    void take_relayed(sink const&, envelope const&, peer from, relayed const&, status&) noexcept;
+    /// Nobody wants it.
+    void drop_relayed(relayed const&) noexcept;
+    [[nodiscard]] bool read_relayed(peer from, std::span<std::byte const> head, envelope&, relayed&) const noexcept;
+    static void on_relayed(void*, engine::engine&, engine::incoming&);
 
     // Arriving (arrive.cpp). Handlers.
     /// The envelope of what came for the handler of eager messages; false: it is none.

@@ -15,9 +15,11 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
     held_back = std::make_unique<std::atomic<std::uint8_t>[]>(size);
     throttle_seen = std::make_unique<std::uint32_t[]>(size);
     accounts = std::make_unique<account[]>(size);
+    paths = std::make_unique<std::atomic<relay_path*>[]>(size);
     static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
                                                                        &on_lent,  &on_matched, &on_throttle,
-                                                                       &on_withdraw, &on_withdrawn, &on_here};
+                                                                       &on_withdraw, &on_withdrawn, &on_here,
+                                                                       &on_relayed};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
         engine::handler_id const id = e.add_handler(handlers[k], this);
         if (k == 0)
@@ -31,6 +33,7 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
 
 core::~core()
 {
+    forget_paths();
     std::vector<unexpected_message*> left;
     unexpected.for_each([&](unexpected_message& m) { left.push_back(&m); });
     for (auto* const m : left)

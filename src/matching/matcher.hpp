@@ -7,7 +7,9 @@
 //                                arrived, or captured if no receive is posted yet
 //   more                         lent: the engine moves it once a receive is there (how: engine.hpp), and the send ends then. For some
 //                                sizes and memories the engine captures it at once, and the send ends earlier
-//   synchronous mode             as above, and the send ends only when a receive has matched
+//   2 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out at
+//                                the same time, and the send has ended when it returns (relay.hpp)
+//   synchronous mode             as the others, and the send ends only when a receive has matched
 //
 // Order: messages of one sender match receives of one context in the order in which they were sent, whatever their sizes and modes (sends
 // that several threads begin at the same time have no order). Of the posted receives that take a message the first posted gets it.
@@ -25,6 +27,7 @@
 // waiting) and no message for it is there, because nobody can know whether the dead one was to send it.
 
 #include "matching/request.hpp"
+#include "matching/ways.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -54,9 +57,14 @@ struct options {
     std::size_t eager_outside = 0;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
+    /// The way of messages from 2 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
+    std::optional<send_way> way{};
     /// Take the engine's on_death. Else whoever has it calls peer_died.
     bool take_on_death = true;
 };
+
+/// What TOWLINE_WAY says; nothing where it is auto.
+[[nodiscard]] std::optional<send_way> wished_way();
 
 struct unexpected_message;
 

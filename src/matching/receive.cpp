@@ -85,6 +85,14 @@ bool core::receive_next(pattern const& p, peer from, sink const& to, status& res
             place(to, e, head.subspan(sizeof(wire::eager_header)), result);
             return true;
         }
+        if (id == first_handler + wire::relayed) {
+            envelope e;
+            relayed m;
+            if (!read_relayed(from, head, e, m) || !is_ours(e))
+                return false;
+            take_relayed(to, e, from, m, result);
+            return true;
+        }
         wire::here_header h;
         if (id != first_handler + wire::here || !read_here(from, head, h) || !is_ours({h.context, h.source, h.tag}))
             return false;
@@ -180,6 +188,11 @@ void core::deliver_unexpected(request& r, unexpected_message& m) noexcept
     if (m.where != 0) {
         bring(r.sink_, m.letter, m.from, m.where, m.bytes, r.result_);
         discard(m);
+        return finish_at_once(r);
+    }
+    if (m.relay.number != 0) {
+        take_relayed(r.sink_, m.letter, m.from, m.relay, r.result_);
+        give_back(m);
         return finish_at_once(r);
     }
     if (m.token != 0)

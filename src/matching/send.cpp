@@ -220,6 +220,10 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     core& c = *core_;
     core::check(e, data, bytes);
     c.begin(r, operation::send);
+    if (core::may_relay(bytes, mode) && c.relay(to, e, data, bytes)) {
+        r.result_ = {};
+        return c.finish_at_once(r);
+    }
     if (c.at_once(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]] {
         r.result_ = {};
         return c.finish_at_once(r);
@@ -231,7 +235,11 @@ bool matcher::send_at_once(peer to, packed_envelope e, void const* data, std::ui
 {
     core& c = *core_;
     core::check(e, data, bytes);
-    return c.at_once(to, data, bytes, mode) && (c.try_send_tiny(to, e, data, bytes, mode) || c.try_send_eager(to, e, data, bytes, mode));
+    if (!c.at_once(to, data, bytes, mode))
+        return false;
+    // What is larger is relayed by start_send: the way of a message is asked for once.
+    return (core::may_relay(bytes, mode) && c.relay(to, e, data, bytes)) || c.try_send_tiny(to, e, data, bytes, mode) ||
+           c.try_send_eager(to, e, data, bytes, mode);
 }
 
 status matcher::send(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)
@@ -239,6 +247,8 @@ status matcher::send(peer to, packed_envelope e, void const* data, std::uint64_t
     core& c = *core_;
     core::check(e, data, bytes);
     if (c.at_once(to, data, bytes, mode)) [[likely]] {
+        if (core::may_relay(bytes, mode) && c.relay(to, e, data, bytes))
+            return {};
         c.send_eager(to, e, data, bytes, mode);
         return {};
     }

@@ -20,6 +20,7 @@ unexpected_message& core::add_unexpected(peer from, envelope const& e, std::uint
     m->token = token;
     m->number = token;
     m->where = 0;
+    m->relay = {};
     unexpected.add(*m);
     early.store(unexpected.size(), std::memory_order_relaxed);
     unexpected_bytes += captured;
@@ -73,6 +74,8 @@ void core::discard(unexpected_message& m) noexcept
 {
     if (m.token != 0)
         acknowledge(m.from, m.token);
+    if (m.relay.number != 0)
+        drop_relayed(m.relay);
     give_back(m);
 }
 

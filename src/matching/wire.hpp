@@ -17,7 +17,8 @@ enum kind : unsigned {
     withdraw = 6,     ///< withdraw_message, to the receiver
     withdrawn = 7,    ///< withdrawn_message, to the sender
     here = 8,         ///< here_header; the bytes are in the sender's heap, until matched
-    kinds = 9,
+    relayed = 9,      ///< relayed_header; the bytes come in a relay block (relay.hpp)
+    kinds = 10,
 };
 
 /// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
@@ -57,6 +58,18 @@ struct here_header {
     std::uint64_t where;  ///< engine::share
 };
 static_assert(sizeof(here_header) == 32);
+
+struct relayed_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t bytes;   ///< at most relay_block::most
+    std::uint32_t number;  ///< of the use of the block; not 0
+    std::uint32_t ready;   ///< bytes that are there in any case | past_caches
+    std::uint64_t where;   ///< of the block, as engine::share tells it
+};
+static_assert(sizeof(relayed_header) == 32);
+inline constexpr std::uint32_t past_caches = 0x80000000;
 
 struct matched_message {
     std::uint64_t token;

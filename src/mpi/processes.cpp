@@ -178,6 +178,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     // A helper thread polls, and ends requests, as another thread of the program would.
     o.threaded = thread_level == MPI_THREAD_MULTIPLE || engine::process_onload().on;
     o.eager_outside = 8192;  // with its envelope one message of the transport
+    o.way = matching::wished_way();
     p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
     p->node_memory_ = collective::heap_memory(*p->engine_);

@@ -18,6 +18,7 @@ namespace {
     matching::options o;
     o.eager_outside = 8192;  // with its envelope one message of the transport
     o.take_on_death = false; // the runtime has it
+    o.way = matching::wished_way();
     return o;
 }
 

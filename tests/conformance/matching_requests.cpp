@@ -576,6 +576,12 @@ TEST_P(matching_requests, nonsense_is_dropped)
             raw(wire::here, words({1, 1, 1, 8, 1, 1, 64, 0, 0}));         // too long
             raw(wire::here, words({1, 1, 1, 8, 1, 1, 64, 0}), {block});
             raw(wire::here, words({8, 1, 1, 4096, 77, 1, 64, 0x7ffff000}));  // in nobody's arena
+            raw(wire::relayed, words({1, 1, 1, 4096, 0, 4096, 64, 0}));   // no number
+            raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 0, 0}));    // nowhere
+            raw(wire::relayed, words({1, 1, 1, 0x100001, 1, 8, 64, 0}));  // more than a block has
+            raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64}));      // too short
+            raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64, 0}), {block});
+            raw(wire::relayed, words({9, 1, 1, 4096, 1, 4096, 64, 0x7ffff000}));  // in nobody's arena
             raw(wire::matched, words({0, 1}));                            // nobody waits
             raw(wire::matched, words({77, 1}));
             raw(wire::matched, words({minus, minus}));
@@ -601,8 +607,10 @@ TEST_P(matching_requests, nonsense_is_dropped)
             p.receive(1, 3, 20, 4);
             p.receive(1, 3, 20000, 5);
             std::vector<std::byte> room(4096);
-            auto const s = p.m.receive({8, 1, 1}, 1, {room.data(), room.size()});
-            require(s.error == outcome::lost && s.bytes == 4096, "what is told to be where nothing is cannot be received");
+            for (match::context_id const context : {8, 9}) {
+                auto const s = p.m.receive({context, 1, 1}, 1, {room.data(), room.size()});
+                require(s.error == outcome::lost && s.bytes == 4096, "what is told to be where nothing is cannot be received");
+            }
             p.send(1, 1, bytes(9, 9), send_mode::synchronous);
         }
         if (p.world.rank == 1)

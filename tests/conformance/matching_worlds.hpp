@@ -77,6 +77,8 @@ protected:
     static void run_matching(peer size, std::function<void(player&)> const& f, match::options mo = {}, options o = {})
     {
         mo.threaded = mo.threaded || o.background || o.onload || onloaded();  // those threads poll
+        if (!mo.way)
+            mo.way = match::wished_way();
         run(
             size,
             [&](rank_context& c) {

@@ -1,7 +1,9 @@
 // Pins docs/wire.md, "Matching": a change here is a change of the format.
+#include "matching/relay.hpp"
 #include "matching/wire.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <gtest/gtest.h>
 
 namespace {
@@ -9,7 +11,8 @@ namespace {
 namespace wire = towline::matching::wire;
 
 static_assert(wire::eager == 0 && wire::ready == 1 && wire::synchronous == 2 && wire::lent == 3 && wire::matched == 4 &&
-              wire::throttle == 5 && wire::withdraw == 6 && wire::withdrawn == 7 && wire::here == 8 && wire::kinds == 9);
+              wire::throttle == 5 && wire::withdraw == 6 && wire::withdrawn == 7 && wire::here == 8 && wire::relayed == 9 &&
+              wire::kinds == 10);
 static_assert(wire::is_ready == 1 && wire::wants_match == 2);
 static_assert(sizeof(wire::eager_header) == 12 && offsetof(wire::eager_header, context) == 0 && offsetof(wire::eager_header, source) == 4 &&
               offsetof(wire::eager_header, tag) == 8);
@@ -20,6 +23,13 @@ static_assert(sizeof(wire::lent_header) == 24 && offsetof(wire::lent_header, sou
 static_assert(sizeof(wire::here_header) == 32 && offsetof(wire::here_header, source) == 4 && offsetof(wire::here_header, tag) == 8 &&
               offsetof(wire::here_header, bytes) == 12 && offsetof(wire::here_header, token) == 16 &&
               offsetof(wire::here_header, where) == 24);
+static_assert(sizeof(wire::relayed_header) == 32 && offsetof(wire::relayed_header, source) == 4 && offsetof(wire::relayed_header, tag) == 8 &&
+              offsetof(wire::relayed_header, bytes) == 12 && offsetof(wire::relayed_header, number) == 16 &&
+              offsetof(wire::relayed_header, ready) == 20 && offsetof(wire::relayed_header, where) == 24);
+static_assert(wire::past_caches == std::uint32_t{1} << 31);
+using towline::matching::relay_block;
+static_assert(sizeof(relay_block) == 128 && offsetof(relay_block, filled) == 0 && offsetof(relay_block, freed) == 64 &&
+              relay_block::word(3, 4096) == 0x3'0000'1000 && relay_block::most == 1 << 20);
 static_assert(sizeof(wire::matched_message) == 8);
 static_assert(sizeof(wire::throttle_message) == 8 && offsetof(wire::throttle_message, on) == 4);
 

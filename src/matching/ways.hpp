@@ -1,0 +1,123 @@
+#pragma once
+// Which way messages take: that which cost this program the least time on this machine. Ways are tried in turn on a few messages, and what
+// is compared is the time from one message to the next: it has in it what the program pays afterwards, as the next write to a buffer whose
+// lines lie in the receiver's cache.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace towline::matching {
+
+enum class send_way : std::uint8_t {
+    direct,      ///< the receiver reads the sender's memory, or what is small goes through the ring
+    relay,       ///< through a relay block, in the caches (relay.hpp)
+    relay_past,  ///< the same, with stores past the caches
+};
+inline constexpr unsigned send_ways = 3;
+/// As TOWLINE_WAY has it.
+[[nodiscard]] constexpr std::string_view name_of(send_way w) noexcept
+{
+    return w == send_way::direct ? "direct" : w == send_way::relay ? "relay" : "relay-past";
+}
+
+/// The ways of one kind of message to one peer. Not thread-safe.
+///
+/// A trial has three rounds; in a round each way is taken for five messages, of which two do not count: they pay for the way before, and for
+/// memory that is touched the first time. The least time of a way is its cost: all else that takes time makes it longer. A way that costs half as much again as the best
+/// after two rounds is left out of the third. The way in use stays unless another is 5 % better. The result holds for 512 messages, and for
+/// 4096 where it is confirmed: then up to 45 messages are tried again. (Hosts move virtual cores: what was best is not half a second later.)
+class way_contest {
+public:
+    /// At the beginning of each message: the way that it takes. `now` is called in trials only; ticks of any clock.
+    template <class Now>
+    [[nodiscard]] send_way choose(Now&& now)
+    {
+        if (left_ != 0) [[likely]] {
+            --left_;
+            return static_cast<send_way>(best_);
+        }
+        if (at_ == 0 && trying_ == 0 && round_ == 0)
+            cost_.fill(none);
+        if (at_ == uncounted)
+            began_ = now();
+        if (at_ == messages) {
+            std::uint64_t const took = now() - began_;
+            cost_[trying_] = took < cost_[trying_] ? took : cost_[trying_];
+            at_ = 0;
+            if (!next()) {
+                settle();
+                return static_cast<send_way>(best_);
+            }
+        }
+        ++at_;
+        return static_cast<send_way>(trying_);
+    }
+    [[nodiscard]] send_way best() const noexcept { return static_cast<send_way>(best_); }
+    /// Ticks of a message that goes that way, as far as the last trial found out; 0: not at all.
+    [[nodiscard]] std::uint64_t cost(send_way w) const noexcept
+    {
+        std::uint64_t const c = cost_[static_cast<std::size_t>(w)];
+        return c == none ? 0 : c / (messages - uncounted);
+    }
+    /// A trial has ended once.
+    [[nodiscard]] bool is_settled() const noexcept { return holds_ != 0; }
+
+    static constexpr std::uint32_t first_hold = 512, later_hold = 4096;
+
+private:
+    static constexpr std::uint8_t messages = 5, uncounted = 2, rounds = 3;
+
+    /// The way that is tried next; false: the trial is over.
+    [[nodiscard]] bool next() noexcept
+    {
+        std::uint64_t least = ~std::uint64_t{0};
+        for (std::uint64_t const c : cost_)
+            least = c < least ? c : least;
+        do {
+            if (++trying_ == send_ways) {
+                trying_ = 0;
+                if (++round_ == rounds)
+                    return false;
+            }
+        } while (round_ == rounds - 1 && cost_[trying_] / 3 > least / 2);
+        return true;
+    }
+    void settle() noexcept
+    {
+        std::uint8_t found = best_;
+        for (std::uint8_t w = 0; w < send_ways; ++w)
+            if (cost_[w] < cost_[found])
+                found = w;
+        bool const is_better = cost_[found] * 20 < cost_[best_] * 19;
+        holds_ = holds_ == 0 || is_better ? first_hold : later_hold;
+        best_ = is_better ? found : best_;
+        left_ = holds_;
+        trying_ = round_ = 0;
+    }
+
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+    std::array<std::uint64_t, send_ways> cost_{none, none, none};  ///< ticks of a turn, the least so far
+    std::uint64_t began_ = 0;
+    std::uint32_t left_ = 0;   ///< messages for which the result holds still
+    std::uint32_t holds_ = 0;
+    std::uint8_t at_ = 0, trying_ = 0, round_ = 0, best_ = 0;
+};
+
+/// The contests towards one peer.
+struct way_table {
+    static constexpr unsigned first_size = 11, sizes = 10;  ///< powers of two, from 2 KiB to 1 MiB
+
+    /// Of messages of 2048 to 2^20 bytes. `is_plain`: they lie where the receiver does not reach them. `is_rewritten`: they have changed
+    /// since they were sent last.
+    [[nodiscard]] way_contest& of(std::uint64_t bytes, bool is_plain, bool is_rewritten) noexcept
+    {
+        auto const size = static_cast<unsigned>(std::bit_width(bytes - 1)) - first_size;
+        return contests[size][is_plain][is_rewritten];
+    }
+    way_contest contests[sizes][2][2];
+};
+
+} // namespace towline::matching

@@ -1,0 +1,116 @@
+// The contest of ways, against a made-up machine that says what each way costs.
+#include "matching/ways.hpp"
+
+#include <array>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using towline::matching::send_way;
+using towline::matching::way_contest;
+using towline::matching::way_table;
+
+/// Sends messages, each of which costs what its way costs, times noise that only adds.
+struct machine {
+    std::array<double, towline::matching::send_ways> cost;
+    std::uint64_t now = 0;
+    std::array<int, towline::matching::send_ways> taken{};
+    std::mt19937 random{12345};
+    double noise = 0.3;
+    double compute = 0;  ///< of the program, between two messages
+
+    void send(way_contest& c, int messages)
+    {
+        for (int i = 0; i < messages; ++i) {
+            auto const w = static_cast<std::size_t>(c.choose([this] { return now; }));
+            ++taken[w];
+            std::exponential_distribution<double> more(1 / noise);
+            double const spent = cost[w] * (1 + (noise == 0 ? 0 : more(random))) + compute;
+            now += static_cast<std::uint64_t>(spent);
+        }
+    }
+    [[nodiscard]] double total(std::size_t w) const { return cost[w] * taken[w]; }
+};
+
+TEST(way_contest, finds_the_best_way_within_a_hundred_messages)
+{
+    for (std::size_t best = 0; best < 3; ++best) {
+        machine m{{10000, 10000, 10000}};
+        m.cost[best] = 6000;
+        way_contest c;
+        EXPECT_FALSE(c.is_settled());
+        m.send(c, 100);
+        EXPECT_TRUE(c.is_settled());
+        EXPECT_EQ(static_cast<std::size_t>(c.best()), best);
+        m.taken = {};
+        m.send(c, 400);
+        EXPECT_EQ(m.taken[best], 400);
+    }
+}
+
+TEST(way_contest, keeps_its_way_where_another_is_hardly_better)
+{
+    machine m{{10000, 9800, 9700}};
+    m.noise = 0.001;
+    way_contest c;
+    m.send(c, 50000);
+    EXPECT_EQ(c.best(), send_way::direct);
+}
+
+TEST(way_contest, trying_costs_little_also_where_a_way_is_very_slow)
+{
+    machine m{{10000, 12000, 100000}};
+    way_contest c;
+    m.send(c, 1000);
+    double const first = (m.total(0) + m.total(1) + m.total(2)) / (m.cost[0] * 1000);
+    EXPECT_LT(first, 1.2);
+    m.send(c, 100000);
+    double const all = (m.total(0) + m.total(1) + m.total(2)) / (m.cost[0] * 101000);
+    EXPECT_LT(all, 1.04);
+}
+
+TEST(way_contest, follows_a_machine_that_changes)
+{
+    machine m{{10000, 6000, 12000}};
+    way_contest c;
+    m.send(c, 20000);
+    EXPECT_EQ(c.best(), send_way::relay);
+    m.cost = {10000, 14000, 5000};
+    m.send(c, 2 * static_cast<int>(way_contest::later_hold));
+    EXPECT_EQ(c.best(), send_way::relay_past);
+}
+
+TEST(way_contest, sees_the_way_behind_what_the_program_computes)
+{
+    machine m{{10000, 6000, 12000}};
+    m.compute = 15000;
+    way_contest c;
+    m.send(c, 100);
+    EXPECT_EQ(c.best(), send_way::relay);
+}
+
+TEST(way_contest, a_burst_of_other_work_in_a_trial_does_not_decide)
+{
+    for (int burst = 0; burst < 45; ++burst) {
+        machine m{{10000, 6000, 12000}};
+        m.noise = 0;
+        way_contest c;
+        m.send(c, burst);
+        m.now += 1000000;
+        m.send(c, 100 - burst);
+        EXPECT_EQ(c.best(), send_way::relay) << burst;
+    }
+}
+
+TEST(way_table, has_a_contest_for_each_kind_of_message)
+{
+    way_table t;
+    EXPECT_EQ(&t.of(2048, false, true), &t.contests[0][0][1]);
+    EXPECT_EQ(&t.of(2049, true, false), &t.contests[1][1][0]);
+    EXPECT_EQ(&t.of(4096, true, false), &t.contests[1][1][0]);
+    EXPECT_EQ(&t.of(std::uint64_t{1} << 20, false, false), &t.contests[way_table::sizes - 1][0][0]);
+}
+
+} // namespace
