@@ -176,7 +176,7 @@ struct core {
     static void on_sent(void* slot, bool ok);
     std::deque<sending_slot> slots;
     sending_slot* free_slot = nullptr;
-    std::size_t slots_in_use = 0;
+    std::atomic<std::size_t> slots_in_use{0};  ///< changed under the lock
     std::unique_ptr<std::atomic<std::uint8_t>[]> held_back;  ///< by peer: it told us to hold back. No lock
     std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only
 

@@ -72,6 +72,10 @@ send_way core::way_of(relay_path& path, peer to, void const* data, std::uint64_t
     if (!is_plain && !is_rewritten)
         return send_way::direct;
     way_contest& contest = path.ways.of(bytes, is_plain, is_rewritten);
+    // Messages that are sent before others have ended: what they cost shows when they are waited for. Then the receiver would rather not
+    // bring each by a call of the kernel.
+    if (slots_in_use.load(std::memory_order_relaxed) != 0 || (path.is_under_way() && contest.best() == send_way::direct))
+        return !is_plain ? send_way::direct : contest.best() == send_way::direct ? send_way::relay : contest.best();
     bool const was_settled = contest.is_settled();
     send_way const before = contest.best(), way = contest.choose([] { return base::ticks(); });
     if ((contest.best() != before || contest.is_settled() != was_settled) && base::logs(base::log_level::debug)) [[unlikely]] {
@@ -128,9 +132,14 @@ bool core::has_room(relay_path::place& p, peer to, std::uint64_t bytes) noexcept
 
 bool core::pass_on(relay_path& path, peer to, packed_envelope e, std::byte const* data, std::uint64_t bytes, send_way way) noexcept
 {
-    relay_path::place& p = path.places[path.next];
-    if (!has_room(p, to, bytes))
+    std::size_t const many = bytes <= relay_block::most_of_many ? path.places.size() : 2;
+    auto const nth = [&](std::size_t i) -> relay_path::place& { return path.places[i < 2 ? i ^ path.next : i]; };
+    std::size_t at_hand = 0;
+    while (at_hand != many && !has_room(nth(at_hand), to, bytes))
+        ++at_hand;
+    if (at_hand == many)
         return false;
+    relay_path::place& p = nth(at_hand);
     std::uint32_t const number = p.number + 1 == 0 ? 1 : p.number + 1;
     auto* const there = reinterpret_cast<std::byte*>(p.block + 1);
     auto const how = base::way_of_copy(bytes);

@@ -4,7 +4,7 @@
 // reading in place what its sender writes each time anew (64 KiB, raw ping-pong 144 ns: 7.65 and 13.6 us; 260 ns, with stores past the
 // caches: 4.7 and 11.9), and the send ends with the sender's copy.
 //
-// The sender has two blocks for each peer, and uses one again when the receiver has freed it. It tells of the message when the first piece
+// The sender has up to eight blocks for each peer, two for large messages, and uses one again when the receiver has freed it. It tells of the message when the first piece
 // is there, and of each piece after that in `filled`.
 
 #include "matching/ways.hpp"
@@ -25,6 +25,7 @@ struct relay_block {
 
     static constexpr std::uint64_t least = 2048;                  ///< bytes of a message that goes this way
     static constexpr std::uint64_t most = std::uint64_t{1} << 20;
+    static constexpr std::uint64_t most_of_many = std::uint64_t{256} << 10;  ///< up to so many bytes more than two are on their way
     static constexpr std::uint64_t most_of_all = std::uint64_t{64} << 20;  ///< of a process's blocks for all its peers
 
     [[nodiscard]] static constexpr std::uint64_t word(std::uint32_t number, std::uint64_t bytes) noexcept
@@ -49,9 +50,11 @@ struct relay_path {
         std::uint32_t number = 0; ///< of the last use
         [[nodiscard]] bool is_free() const noexcept { return number == 0 || block->freed.load(std::memory_order_acquire) == number; }
     };
-    std::array<place, 2> places;
-    unsigned next = 0;
+    std::array<place, 8> places;
+    unsigned next = 0;  ///< 0 or 1: of the first two, which serve alone while messages come one at a time
     std::atomic<bool> busy{false};
+    /// The last message has not been taken yet. (A look at a line that its receiver may write just now.)
+    [[nodiscard]] bool is_under_way() const noexcept { return !places[next ^ 1].is_free(); }
     way_table ways;
 };
 
