@@ -63,7 +63,7 @@ static void add(void* in, void* inout, int* n, MPI_Datatype* type)
     if (armed && (rank == slow || rank == victim))
         trouble();
     for (int i = 0; i < *n; ++i)
-        ((int*)inout)[i] += ((int*)in)[i];
+        ((unsigned*)inout)[i] += ((unsigned*)in)[i];  /* it goes round */
 }
 
 static char* memory(int is_own)

@@ -37,9 +37,11 @@ static void expect_sum(unsigned char const* at, int last, int first, int n)
 /* Takes what there is: big blocks, then smaller ones, which malloc takes from there as long as it can. */
 static void fill_arena(void)
 {
-    for (size_t bytes = 1 << 20; bytes >= 1 << 16; bytes /= 4)
+    static char* all[3][80];  /* so that they are not lost */
+    size_t bytes = 1 << 20;
+    for (int kind = 0; kind < 3; ++kind, bytes /= 4)
         for (int i = 0; i < 80; ++i) {
-            char* const block = malloc(bytes);
+            char* const block = all[kind][i] = malloc(bytes);
             CHECK(block != NULL);
             block[0] = block[bytes - 1] = 1;
         }
