@@ -175,12 +175,13 @@ std::uint64_t sample(void const* block, std::size_t bytes) noexcept
 {
     constexpr std::size_t samples = 4, line = 64;
     std::size_t const apart = bytes / samples / line * line;
+    std::size_t const size = bytes < sizeof(std::uint64_t) ? bytes : sizeof(std::uint64_t);
     // Each times another odd number: none waits for another.
     constexpr std::uint64_t factors[samples]{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < samples; ++i) {
         std::uint64_t word = 0;
-        std::memcpy(&word, static_cast<std::byte const*>(block) + i * apart, sizeof word);
+        std::memcpy(&word, static_cast<std::byte const*>(block) + i * apart, size);
         sum += (word ^ word >> 32) * factors[i];
     }
     return sum;

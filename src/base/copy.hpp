@@ -28,7 +28,7 @@ void copy_part(void* to, void const* from, std::size_t bytes, copy_ways::way) no
 // line back as it is. Who wrote the block must leave it alone meanwhile, and it must be mapped for writing. What came from memory is better
 // left as it is: it would have to be written there again. So is what nobody writes: whoever lent it would miss it, should he read it, too.
 
-/// A number made of four words of the block: another one, most likely, once somebody has written the block anew.
+/// A number made of up to four words of the block (of any size): another one, most likely, once somebody has written the block anew.
 [[nodiscard]] std::uint64_t sample(void const* block, std::size_t bytes) noexcept;
 /// Whether taking the lines of a block that another process lent pays: it was here lately, and looks as if it was written since (a few of
 /// its words are compared with those of that time). From 1 KiB on. Costs a few ns, and what it takes to bring four lines of the block.

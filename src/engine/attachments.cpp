@@ -151,7 +151,7 @@ bool engine::impl::read_attached(message_state& s, block_state& b, void* destina
         from += got;
         left -= static_cast<std::uint64_t>(got);
     }
-    if (readable != 0)
+    if (readable != 0 && b.size >= config.sizes.push_least)
         habit.note(block, base::sample(destination, b.size));
     b.counted = true;
     counts.add(here != 0 ? counter::copied_twice : counter::copied_once, 1);

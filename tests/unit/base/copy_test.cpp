@@ -214,6 +214,20 @@ TEST(taking, copies_between_blocks_that_share_places_of_a_cache)
     munmap(there, apart + 65536);
 }
 
+// Blocks of their own, so that the address sanitizer sees what is read beside them.
+TEST(sample, of_blocks_of_any_size)
+{
+    for (std::size_t const size : {0, 1, 7, 8, 9, 63, 64, 255, 256, 257, 4096}) {
+        std::vector<std::byte> const block(size, std::byte{1});
+        std::vector<std::byte> other = block;
+        EXPECT_EQ(towline::base::sample(block.data(), size), towline::base::sample(other.data(), size)) << size;
+        if (size != 0) {
+            other[0] = std::byte{2};
+            EXPECT_NE(towline::base::sample(block.data(), size), towline::base::sample(other.data(), size)) << size;
+        }
+    }
+}
+
 TEST(is_rewritten, what_comes_again_with_other_bytes)
 {
     auto block = pattern(262144);
