@@ -179,7 +179,7 @@ std::uint64_t sample(void const* block, std::size_t bytes) noexcept
     // Each times another odd number: none waits for another.
     constexpr std::uint64_t factors[samples]{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < samples; ++i) {
+    for (std::size_t i = 0; i < samples && bytes != 0; ++i) {
         std::uint64_t word = 0;
         std::memcpy(&word, static_cast<std::byte const*>(block) + i * apart, size);
         sum += (word ^ word >> 32) * factors[i];
