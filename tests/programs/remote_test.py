@@ -111,7 +111,8 @@ class Remote(JobTest):
     def test_two_programs(self):
         a, b = program("remote_table_a"), program("remote_table_b")
         for ranks in (2, 4):
-            self.assertEqual(self.run_job(ranks, "sh", "-c", f'case "${{TOWLINE_JOB##*:}}" in *[02468]) exec {a};; *) exec {b};; esac')[0:3], (0, "", ""))
+            choice = f'case "${{TOWLINE_JOB##*:}}" in *[02468]) exec "{a}";; *) exec "{b}";; esac'
+            self.assertEqual(self.run_job(ranks, "sh", "-c", choice)[0:3], (0, "", ""))
 
     def test_two_functions_with_one_name(self):
         for ranks in (1, 2):
