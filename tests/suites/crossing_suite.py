@@ -29,7 +29,11 @@ def mpich() -> None:
 def built() -> dict[str, pathlib.Path]:
     folder = place.WORK / "crossing" / place.BUILD.name
     folder.mkdir(parents=True, exist_ok=True)
-    compilers = {"our mpicc": [place.MPICC], "MPICH's mpicc_abi": [MPICH / "bin" / "mpicc_abi", "-DWHEEL", "-w"]}
+    compilers = {"our mpicc": [place.MPICC]}
+    if " " in str(MPICH):
+        print("MPICH's mpicc_abi takes a folder with a blank in its path for two words: left out", flush=True)
+    else:
+        compilers["MPICH's mpicc_abi"] = [MPICH / "bin" / "mpicc_abi", "-DWHEEL", "-w"]
     programs = {}
     for name, command in compilers.items():
         programs[name] = folder / name.replace(" ", "_").replace("'", "")

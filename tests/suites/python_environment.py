@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import sys
+import tempfile
 import venv
 
 import place
@@ -39,9 +40,13 @@ def with_mpi4py() -> None:
 
     def make() -> None:
         print("building mpi4py", flush=True)
-        os.environ.update(MPI4PY_BUILD_MPIABI="1", MPI4PY_BUILD_MPICC=str(place.MPICC), CFLAGS="-O0")
-        sources.run(str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
-                    "--force-reinstall", str(source), cwd=place.WORK)
+        # mpi4py takes a compiler's path with a blank in it for two words.
+        with tempfile.TemporaryDirectory(prefix="mpicc-") as plain:
+            compiler = pathlib.Path(plain, "mpicc")
+            compiler.symlink_to(place.MPICC)
+            os.environ.update(MPI4PY_BUILD_MPIABI="1", MPI4PY_BUILD_MPICC=str(compiler), CFLAGS="-O0")
+            sources.run(str(PYTHON), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
+                        "--force-reinstall", str(source), cwd=place.WORK)
         shutil.rmtree(source / "build", ignore_errors=True)  # its tests would load from there
     header = max(file.stat().st_mtime for file in (place.PROJECT / "include").glob("mpi*.h"))
     ensure(FOLDER / "mpi4py.done", f"{source.name} {header}", make)
