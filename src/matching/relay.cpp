@@ -263,6 +263,7 @@ void core::take_relayed(sink const& to, envelope const& e, peer from, relayed co
     } catch (std::exception const& x) {
         base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), m.bytes, from, x.what());
         result.error = outcome::lost;
+        drop_relayed(m);
     }
 }
 

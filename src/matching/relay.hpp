@@ -4,8 +4,9 @@
 // reading in place what its sender writes each time anew (64 KiB, raw ping-pong 144 ns: 7.65 and 13.6 us; 260 ns, with stores past the
 // caches: 4.7 and 11.9), and the send ends with the sender's copy.
 //
-// The sender has up to eight blocks for each peer, two for large messages, and uses one again when the receiver has freed it. It tells of the message when the first piece
-// is there, and of each piece after that in `filled`.
+// The sender has up to eight blocks for each peer, two for large messages, and uses one again when the receiver has freed it. It tells of
+// the message when the first piece is there, and of each piece after that in `filled`. A receiver that has begun waits for the next piece
+// until it is there or the sender has ended: a sender that is stopped in the middle of its copy (SIGSTOP) holds it.
 
 #include "matching/ways.hpp"
 

@@ -26,9 +26,10 @@ inline constexpr unsigned send_ways = 3;
 /// The ways of one kind of message to one peer. Not thread-safe.
 ///
 /// A trial has three rounds; in a round each way is taken for five messages, of which two do not count: they pay for the way before, and for
-/// memory that is touched the first time. The least time of a way is its cost: all else that takes time makes it longer. A way that costs half as much again as the best
-/// after two rounds is left out of the third. The way in use stays unless another is 5 % better. The result holds for 512 messages, and for
-/// 4096 where it is confirmed: then up to 45 messages are tried again. (Hosts move virtual cores: what was best is not half a second later.)
+/// memory that is touched the first time. The least time of a way is its cost: all else that takes time makes it longer. A way that costs
+/// half as much again as the best after two rounds is left out of the third. The way in use stays unless another is 5 % better. The result
+/// holds for 512 messages, and for 4096 where it is confirmed: then up to 45 messages are tried again. (Hosts move virtual cores: what was
+/// best is not half a second later.)
 class way_contest {
 public:
     /// At the beginning of each message: the way that it takes. `now` is called in trials only; ticks of any clock.
