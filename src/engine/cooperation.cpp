@@ -24,19 +24,6 @@ namespace towline::engine {
 
 using job::counter;
 
-namespace {
-
-/// Tasks are made so many at once.
-constexpr std::size_t batch = 16;
-/// Looks at what the sender has under way before the receiver goes to other work: longer than a share takes.
-constexpr std::uint32_t patience = 4096;
-/// Who waits for a peer that is in the middle of a share, and must not go on without it, says so this often.
-constexpr std::chrono::seconds patience_untold{5};
-/// And yields so often before it sleeps between its looks.
-constexpr int turns_awake = 2000;
-
-} // namespace
-
 // The receiver.
 
 std::optional<engine::impl::claimed_task> engine::impl::claim_task()
@@ -44,10 +31,10 @@ std::optional<engine::impl::claimed_task> engine::impl::claim_task()
     std::lock_guard lock(tasks_mutex);
     if (free_tasks.empty()) {
         // Never given back: a peer may look at it late.
-        void* const memory = heap::try_allocate(batch * sizeof(copy_task));
+        void* const memory = heap::try_allocate(thresholds::task_batch * sizeof(copy_task));
         if (memory == nullptr)
             return std::nullopt;
-        for (std::size_t i = 0; i < batch; ++i) {
+        for (std::size_t i = 0; i < thresholds::task_batch; ++i) {
             free_tasks.push_back(static_cast<std::uint32_t>(tasks.size()));
             tasks.emplace_back().task = new (static_cast<copy_task*>(memory) + i) copy_task;
         }
@@ -104,7 +91,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     }
     count_if_onloaded(own_bytes);
     std::uint32_t const senders = taker.senders();
-    for (std::uint32_t i = 0; task->copied.load(std::memory_order_acquire) < senders && i < patience; ++i)
+    for (std::uint32_t i = 0; task->copied.load(std::memory_order_acquire) < senders && i < thresholds::share_patience; ++i)
         base::cpu_relax();
     if (task->copied.load(std::memory_order_acquire) >= senders) {
         counts.add(counter::bytes_cooperated, b.size - own_bytes);
@@ -156,21 +143,21 @@ bool engine::impl::outlast(task_wait const& w)
 {
     auto const copied = [&] { return w.task->copied.load(std::memory_order_seq_cst) >= w.senders; };
     std::int64_t const begin = base::monotonic_ns();
-    std::int64_t tell = begin + std::chrono::nanoseconds(patience_untold).count();
+    std::int64_t tell = begin + thresholds::copier_report.count();
     for (int turn = 0; !copied(); ++turn) {
         // In this order: what a rank has copied before it died counts, and after it nothing is written any more.
         if (config.is_dead != nullptr && config.is_dead(config.context, w.from))
             return copied();
-        if (turn < turns_awake) {
+        if (turn < thresholds::outlast_yields) {
             ::sched_yield();
             continue;
         }
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        std::this_thread::sleep_for(thresholds::outlast_nap);
         if (std::int64_t const now = base::monotonic_ns(); now >= tell) {
             base::log(base::log_level::warning,
                       "rank {} has waited for {} s for rank {}, which is copying into its memory: rank {} is stopped, or gets no processor",
                       config.rank, (now - begin) / 1'000'000'000, w.from, w.from);
-            tell = now + std::chrono::nanoseconds(patience_untold).count();
+            tell = now + thresholds::copier_report.count();
         }
     }
     return true;

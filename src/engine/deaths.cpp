@@ -29,8 +29,8 @@ void engine::impl::bury(peer who)
     if ((p.flags.load(std::memory_order_relaxed) & peer_state::dead) != 0)
         return;
     // What it published before it died is handled first. Bounded: others may never fall silent.
-    for (int round = 0; round < 4096; ++round) {
-        if (poll_transports(256) != 0)
+    for (int round = 0; round < thresholds::burial_rounds; ++round) {
+        if (poll_transports(thresholds::burial_budget) != 0)
             continue;
         bool silent = true;
         for (auto const& t : config.transports)

@@ -295,7 +295,7 @@ bool engine::drain(std::chrono::nanoseconds timeout)
         auto const who = impl_->pending.copier();
         if (!who)
             break;
-        all = wait(ended, "a rank that is copying what was lent to it", std::chrono::seconds(5));
+        all = wait(ended, "a rank that is copying what was lent to it", thresholds::copier_report);
         if (!all && impl_->pending.copier() == who)
             base::log(base::log_level::warning,
                       "rank {} waits for rank {}, which is in the middle of copying from its memory, and is stopped or gets no processor",

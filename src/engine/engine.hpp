@@ -185,7 +185,7 @@ struct setup {
     std::span<char> waiting_for{};                    ///< where a sleeping waiter says what for; empty: nowhere
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
     std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
-    bool oversubscribed = false;                      ///< ranks outnumber cores: yield early, sleep early
+    bool oversubscribed = false;                      ///< ranks, or ranks and helpers, outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
     bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread
@@ -326,7 +326,7 @@ public:
     [[nodiscard]] bool is_gone(peer) const noexcept;
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
-    /// Ranks outnumber cores (setup::oversubscribed).
+    /// setup::oversubscribed.
     [[nodiscard]] bool shares_cores() const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns
     /// how much it did (0: it found nothing to do). Before the first message only.

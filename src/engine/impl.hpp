@@ -294,7 +294,7 @@ struct engine::impl {
             peer_is_away.store(false, std::memory_order_relaxed);
     }
 
-    // Sender's side of blocks (outbox.cpp, pulls.cpp).
+    // Sender's side of blocks (outbox.cpp, jobs.cpp).
     outbox pending;
     void finish(outbox::ended&&, bool ok);
     void complete(completion const& c, bool ok);
@@ -486,7 +486,7 @@ struct engine::impl {
         std::chrono::nanoseconds nap = thresholds::watch_first;
     } helper_sees;
 
-    // Forks (lifetime.cpp).
+    // Forks (living.cpp), and the end (engine.cpp).
     [[nodiscard]] bool in_child() const noexcept;
     void close() noexcept;
     /// Takes the transports down and ends what only they could have ended. Closed before; not in a child.

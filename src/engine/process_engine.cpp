@@ -129,12 +129,12 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.waiting_for = job.self().waiting_for;
     s.counters = job.self().counters;
     s.active_ns = &job.self().waits.active_ns;
-    s.oversubscribed = static_cast<std::uint32_t>(job.size()) > job.header().cores;
+    s.oversubscribed = job.is_oversubscribed();
     s.background = background;
     s.one_thread = one_thread;
     if (!one_thread)
         s.onload = process_onload();
-    // Without a spare core a rank that spins keeps a helper, its own or the peer's, from copying.
+    // Without a spare core the helper threads oversubscribe the machine: a rank that spins keeps one from copying.
     s.oversubscribed = s.oversubscribed || (s.onload.on && !s.onload.spare);
     s.cross_memory_attach = attach_works(job);
     s.pid_namespace = job.self().pid_namespace.load(std::memory_order_relaxed);

@@ -17,17 +17,6 @@
 
 namespace towline::engine {
 
-namespace {
-
-/// Looks for the next piece of a sender that has come: much longer than it takes.
-constexpr std::uint32_t piece_patience = 4096;
-/// Looks for room before a sender turns to its other messages.
-constexpr std::uint32_t room_patience = 256;
-/// A sender that did not come is not called for the next fetches, up to so many: each call would be waited for.
-constexpr std::uint32_t most_skipped = 64;
-
-} // namespace
-
 // The receiver.
 
 std::optional<engine::impl::claimed_window> engine::impl::claim_window()
@@ -89,7 +78,7 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
             break;
         recycle();
         std::uint32_t const before = p.absent.load(std::memory_order_relaxed);
-        p.absent.store(std::min(before * 2 + 1, most_skipped), std::memory_order_relaxed);
+        p.absent.store(std::min(before * 2 + 1, thresholds::most_skipped), std::memory_order_relaxed);
         p.skip.store(before, std::memory_order_relaxed);
         return 0;
     }
@@ -100,7 +89,7 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
     std::uint32_t next = 0;
     while (next != count) {
         std::uint32_t filled = window->filled.load(std::memory_order_acquire);
-        for (std::uint32_t i = 0; filled == next && i < piece_patience; ++i) {
+        for (std::uint32_t i = 0; filled == next && i < thresholds::piece_patience; ++i) {
             base::cpu_relax();
             filled = window->filled.load(std::memory_order_acquire);
         }
@@ -201,7 +190,7 @@ bool engine::impl::serve(push_job& job)
         for (std::uint32_t i = 0; job.next - emptied >= push_window::pieces; ++i) {
             if (window.word.load(std::memory_order_relaxed) != entered || job.next - emptied > push_window::pieces)
                 return out();  // closed, or damaged
-            if (i == room_patience)
+            if (i == thresholds::place_patience)
                 return false;
             base::cpu_relax();
             emptied = window.emptied.load(std::memory_order_acquire);

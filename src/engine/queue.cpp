@@ -75,16 +75,16 @@ public:
     void pause(bool has_core)
     {
         ++rounds_;
-        if (rounds_ < (has_core ? thresholds::spins : thresholds::spins_shared) / 16)
+        if (rounds_ < (has_core ? thresholds::spins : thresholds::spins_shared) / thresholds::room_spin_fraction)
             base::cpu_relax();
-        else if (rounds_ < 4096)
+        else if (rounds_ < thresholds::room_rounds)
             ::sched_yield();
         else {
             timespec const nap{0, thresholds::room_nap.count()};
             ::nanosleep(&nap, nullptr);
         }
     }
-    [[nodiscard]] bool long_since() const noexcept { return rounds_ > 512; }
+    [[nodiscard]] bool long_since() const noexcept { return rounds_ > thresholds::room_rounds_untold; }
     void reset() noexcept { rounds_ = 0; }
 
 private:

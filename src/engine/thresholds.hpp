@@ -16,7 +16,7 @@ struct sizes {
     /// One byte: "no byte of a moved block is copied, at any size"; a descriptor costs no more than the bytes it replaces.
     std::size_t hand_over = 1;
     /// Lent blocks that lie in an arena are mapped from this size on; below it a copy in the message costs less than the
-    /// message that gives them back (about 120 ns, limits.md), and the sender's buffer is free at once.
+    /// message that gives them back (about 120 ns), and the sender's buffer is free when the send returns.
     std::size_t map_lent = 2048;
     /// Lent, copied and unmapped blocks travel in the message while the whole of it fits the transport's max_eager and this.
     std::size_t inline_block = 16384;
@@ -54,47 +54,88 @@ struct sizes {
 
 // Pushing.
 
-/// A receiver waits so long for a sender that it has called: a few times what one in the library needs, which a sanitizer makes a hundred
-/// times more.
+/// How long a receiver waits for the sender that it asked to push: a few times what a sender that polls needs to answer. A sanitizer makes
+/// that a hundred times longer.
 #ifdef TOWLINE_SANITIZED
 inline constexpr std::chrono::nanoseconds push_entry{200'000};
 #else
 inline constexpr std::chrono::nanoseconds push_entry{700};
 #endif
+/// Spins (about 40 ns each) of the receiver for the next piece of a sender that has begun, then it gives the sender up: many times what the
+/// copy of a piece takes, so that only a descheduled sender is given up.
+inline constexpr std::uint32_t piece_patience = 4096;
+/// Spins of the sender for a free place in the window before it goes back to its other messages: a few copies of a piece.
+inline constexpr std::uint32_t place_patience = 256;
+/// Fetches for which a sender that did not answer is not asked again: 1, 3, 7, ... after each failure in a row, at most this many. Each
+/// question costs push_entry.
+inline constexpr std::uint32_t most_skipped = 64;
+
+// Cooperation.
+
+/// Tasks (128 bytes each) that are allocated together.
+inline constexpr std::size_t task_batch = 16;
+/// Spins of the receiver for the sender's share before it leaves the fetch to `helped` and returns: longer than a share takes to copy.
+inline constexpr std::uint32_t share_patience = 4096;
+/// Yields of an engine that must not go on before a peer's share is copied (it ends, or the peer died), then it naps between its looks.
+inline constexpr int outlast_yields = 2000;
+inline constexpr std::chrono::nanoseconds outlast_nap = std::chrono::microseconds{200};
+/// A wait for a peer that is in the middle of a copy is logged this often: it is stopped, or gets no processor.
+inline constexpr std::chrono::nanoseconds copier_report = std::chrono::seconds{5};
 
 // Flow control.
 
-/// Bytes that wait for one peer before a plain thread makes progress instead of adding to them. Handlers always add.
+/// Bytes queued for one peer from which on a plain thread waits for room instead of queueing more. Handlers always queue.
 inline constexpr std::size_t queue_bound = 64 * 1024;
+/// A thread that waits for room spins for this fraction of `spins` (or `spins_shared`): each of its rounds is a poll and a try to send.
+inline constexpr std::uint32_t room_spin_fraction = 16;
+/// Its rounds before it naps (room_nap) instead of yielding, and before it looks for deaths and says what it waits for.
+inline constexpr std::uint32_t room_rounds = 4096;
+inline constexpr std::uint32_t room_rounds_untold = 512;
+/// How long a wait that is over stays for messages that found no room: they leave only when this process polls, and the program may not
+/// call again for long. Longer than a turn of the processor (a descheduled receiver comes back), shorter than a person notices.
+inline constexpr std::chrono::nanoseconds flush_patience = std::chrono::milliseconds{20};
 /// Messages handled per transport in one poll of a waiting thread.
 inline constexpr int poll_budget = 16;
 
-// Waiting. Spinning wins below the cost of a wake-up (7 to 19 us, limits.md); where ranks outnumber cores the peer that
-// would answer may need this very core, so yield nearly at once.
+// Waiting: spin, then yield, then sleep. Spinning wins below the cost of a wake-up (7 to 19 us). In an oversubscribed job
+// (job::membership::is_oversubscribed) the peer that would answer may need this very core, so that a wait yields nearly at once.
 
-/// Polls that find nothing before the processor is told that this is a spin; about 2 us.
+/// Polls that find nothing before the spin loop pauses (`pause`); about 2 us.
 inline constexpr std::uint32_t eager_polls = 64;
-/// Looks of who takes a message itself (engine::take_next) before it waits as others do; about 2 us.
+/// Looks at a peer's ring by a thread that takes its message itself (engine::take_next) before it waits in the ordinary way; about 2 us.
 inline constexpr std::uint32_t looks = 512;
-/// And before it polls, lest its other peers wait.
+/// Looks between two polls of that thread, so that its other peers are served.
 inline constexpr std::uint32_t looks_between_polls = 64;
-/// Polls that find nothing before the first yield. Where ranks crowd, or a core is shared otherwise, each poll is one that another rank does
-/// not do.
+/// Polls that find nothing before the first yield; on a shared core (oversubscribed, or another program runs there) each poll takes the
+/// core from whoever would answer.
 inline constexpr std::uint32_t spins = 4096;
 inline constexpr std::uint32_t spins_shared = 2;
-/// Yields before the first sleep. Where ranks crowd, a turn of all of them is as many as there are ranks to a core.
+/// Yields before the first sleep. In an oversubscribed job one round of all ranks takes as many yields as there are ranks per core.
 inline constexpr std::uint32_t yields = 256;
 inline constexpr std::uint32_t yields_oversubscribed = 200;
-/// A yield that takes longer than this was somebody else's turn on this core.
+/// A yield that takes longer than this gave the core to somebody else.
 inline constexpr std::chrono::nanoseconds own_turn{1000};
-/// And longer than this, of somebody outside the job, who computes: the next would be, too, while a sleeper who is woken is back at once.
+/// A yield that takes longer than this gave it to a program that computes. The next yield would, too: sleep instead, as a sleeper that is
+/// woken preempts that program.
 inline constexpr std::chrono::nanoseconds foreign_turn = std::chrono::microseconds{100};
 /// A sleeping waiter looks for deaths this often, should nobody have woken it.
 inline constexpr std::chrono::nanoseconds heartbeat = std::chrono::milliseconds{200};
-/// A wait that lasts so long is told of (engine::on_long_wait).
+/// A wait that lasts this long is reported (engine::on_long_wait).
 inline constexpr std::chrono::nanoseconds long_wait = std::chrono::milliseconds{150};
-/// Sleep while something waits for room at a peer: nobody tells when there is.
+/// Longest sleep while messages are queued for want of room: no peer tells when there is room.
 inline constexpr std::chrono::nanoseconds room_nap = std::chrono::microseconds{100};
+/// Polls between two publications of the counters, and idle polls between two looks for deaths; powers of two.
+inline constexpr std::uint32_t polls_per_publication = 64;
+inline constexpr std::uint32_t idle_polls_per_death_look = 256;
+/// Spins between two readings of the clock in a wait with a timeout (a reading takes 25 ns); a power of two.
+inline constexpr std::uint32_t spins_per_clock = 128;
+
+// Deaths.
+
+/// What a dead peer published is handled before it is buried: at most so many polls of so many messages each, as its neighbours may never
+/// fall silent.
+inline constexpr int burial_rounds = 4096;
+inline constexpr int burial_budget = 256;
 
 // The copy engine (onload.cpp).
 

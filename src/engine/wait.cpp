@@ -86,7 +86,7 @@ int engine::impl::poll(int budget, poller who)
         foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (n != 0) {
         idle_polls = 0;
-        if ((++busy_polls & 63) == 0) {
+        if (++busy_polls % thresholds::polls_per_publication == 0) {
             counts.publish();
             look_for_deaths();  // others may never fall silent
         }
@@ -95,9 +95,9 @@ int engine::impl::poll(int budget, poller who)
         return n;
     }
     ++idle_polls;
-    if ((idle_polls & 63) == 0)
+    if (idle_polls % thresholds::polls_per_publication == 0)
         counts.publish();
-    if ((idle_polls & 255) == 0)
+    if (idle_polls % thresholds::idle_polls_per_death_look == 0)
         look_for_deaths();
     return 0;
 }
@@ -173,14 +173,13 @@ engine::impl::neighbour engine::impl::give_way() noexcept
     return !shares ? neighbour::none : away > thresholds::foreign_turn.count() ? neighbour::computing : neighbour::passing;
 }
 
-/// Who leaves may not come back for long, and what found no room leaves with our polls only: a peer in the library makes room at once, or
-/// when it has its core again, and may be waiting for just that. One that is away is waited for once, until all has left some day.
+/// Flushes queued messages before a wait returns: they leave only when this process polls, and the program may not call again for long. A
+/// peer that polls makes room soon. One that does not (`peer_is_away`) is waited for once, until the queues have been empty again.
 void engine::impl::see_off(bool polls)
 {
-    constexpr std::int64_t patience_ns = 20'000'000;
     if (peer_is_away.load(std::memory_order_relaxed))
         return;
-    std::int64_t const until = base::monotonic_ns() + patience_ns;
+    std::int64_t const until = base::monotonic_ns() + thresholds::flush_patience.count();
     while (queued_messages.load(std::memory_order_relaxed) != 0) {
         if (base::monotonic_ns() > until)
             return peer_is_away.store(true, std::memory_order_relaxed);
@@ -258,7 +257,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             // A poll is a pause of its own, and whoever answers at once is found sooner without another.
             if (idle > thresholds::eager_polls)
                 base::cpu_relax();
-            if (timed && (idle & 127) == 0 && base::monotonic_ns() >= end)
+            if (timed && idle % thresholds::spins_per_clock == 0 && base::monotonic_ns() >= end)
                 return false;
             continue;
         }

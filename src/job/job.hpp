@@ -24,6 +24,9 @@ public:
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return static_cast<int>(header_->size); }
+    /// More ranks than cores: a rank that spins may keep from running the one that it waits for. The same for all ranks. What decides
+    /// whether to spin asks this, or setup::oversubscribed of the engine, which follows from it.
+    [[nodiscard]] bool is_oversubscribed() const noexcept { return header_->size > header_->cores; }
     [[nodiscard]] std::string_view id() const noexcept { return header_->job_id.data(); }
     /// Descriptor of the job file; owned by the membership.
     [[nodiscard]] int fd() const noexcept { return fd_; }

@@ -272,7 +272,7 @@ struct core {
     void await_arrival(Look&& look, pattern const&, peer from, char const* call);
     chain<landing, landing::links> landings;
 
-    // Deaths (deaths.cpp).
+    // Deaths (contexts.cpp).
     struct membership {
         bool (*is_member)(void*, peer) = nullptr;
         void* members = nullptr;

@@ -33,7 +33,7 @@ enum class wildcards : unsigned { none = 0, tag = 1, source = 2, both = 3 };
 
 /// Receives are mostly posted and matched in the same order, so those without wildcards stand in a row first, where the oldest are looked at
 /// one by one. When none of these is meant, the whole row moves to the table: nobody moves twice. `Access`: of, key, sequence. Used with
-/// posted_access, and with the model's nodes in tests.
+/// posted_access, and with the nodes of a plain list in tests.
 template <class Node, class Access>
 class posted_queue {
 public:

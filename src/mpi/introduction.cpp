@@ -27,9 +27,7 @@ unsigned operations_before_lanes()
 
 void introduce(communicator& c, char const* call)
 {
-    auto const& job = job::membership::instance();
-    bool const shares_cores = static_cast<std::uint32_t>(job.size()) > job.header().cores;
-    collective::introduction i(c.team(), process::instance().node_memory(), shares_cores);
+    collective::introduction i(c.team(), process::instance().node_memory(), job::membership::instance().is_oversubscribed());
     pooled_operation const o;
     i.build(o->schedule());
     o->start(c, collective::team::introduction_sequence);

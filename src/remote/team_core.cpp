@@ -146,7 +146,7 @@ void team_core::introduce()
 {
     if (size() == 1 || collective::wished_lanes() == collective::lane_use::never)
         return;
-    collective::introduction i(team_, ground_.memory(), ground_.owner().size() > cores_of_job());
+    collective::introduction i(team_, ground_.memory(), job::membership::instance().is_oversubscribed());
     blocking_->schedule().clear();
     i.build(blocking_->schedule());
     char const* const what = "a new team";

@@ -87,7 +87,7 @@ world::world()
         unsigned const cores = std::max(1u, m.header().cores);
         unsigned const ranks = static_cast<unsigned>(m.size());
         remoting::runtime_setup setup;
-        setup.oversubscribed = ranks > cores;
+        setup.oversubscribed = m.is_oversubscribed();
         setup.threads = static_cast<unsigned>(base::setting_number("TOWLINE_WORKERS", std::max(1u, cores / ranks), 1, 1024));
         setup.max_message = base::setting_bytes("TOWLINE_MAX_MESSAGE", setup.max_message);
         setup.describe_death = describe_death;

@@ -34,7 +34,7 @@ public:
     peer rank() const noexcept override { return static_cast<peer>(job_.rank()); }
     peer size() const noexcept override { return static_cast<peer>(job_.size()); }
     base::fence_side fences() const noexcept override { return job_.header().fences; }
-    bool has_doorbells() const noexcept override { return job_.header().size > job_.header().cores; }
+    bool has_doorbells() const noexcept override { return job_.is_oversubscribed(); }
 
     void* allocate(std::size_t bytes) noexcept override
     {

@@ -1,7 +1,6 @@
 #include "base/clock.hpp"
 #include "base/event_count.hpp"
 #include "base/futex.hpp"
-#include "base/idle.hpp"
 #include "base/machine.hpp"
 #include "base/printable.hpp"
 #include "base/settings.hpp"
@@ -138,18 +137,6 @@ TEST(futex, times_out_and_notices_a_changed_word)
     EXPECT_TRUE(base::futex_wait(word, 6, std::chrono::nanoseconds::max()));
     EXPECT_FALSE(base::futex_wait(word, 7, 1ms));
     EXPECT_FALSE(base::futex_wait(word, 7, -1ms));
-}
-
-TEST(idle, spins_then_yields_then_sleeps)
-{
-    base::idle_strategy idle({3, 2});
-    int moments = 0;
-    while (!idle.idle())
-        ++moments;
-    EXPECT_EQ(moments, 5);
-    EXPECT_TRUE(idle.idle());
-    idle.reset();
-    EXPECT_FALSE(idle.idle());
 }
 
 class event_count : public testing::TestWithParam<base::fence_side> {
