@@ -36,7 +36,10 @@ struct statistics {
     std::uint64_t bytes_in_place = 0;     ///< read from and written to buffers of other ranks where they are
 
     std::uint64_t bytes_pushed = 0;       ///< of bytes_copied_twice: pushed by the sender while the receiver copied the rest
-    std::uint64_t bytes_relayed = 0;      ///< of bytes_copied_twice: in messages that the sender copied into shared memory while the receiver copied out
+    std::uint64_t bytes_relayed = 0;      ///< of bytes_copied_twice: copied into shared memory by the sender while the receiver copied out
+    std::uint64_t bytes_pulled = 0;       ///< of bytes_copied_twice and bytes_wire: in pieces that the receiver asked for
+    std::uint64_t messages_queued = 0;    ///< found no room at the peer, and waited for it in this process (number)
+    std::uint64_t messages_cut = 0;       ///< of messages_sent: larger than a message of the transport (number)
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

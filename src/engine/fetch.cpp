@@ -113,6 +113,7 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
                 bool const maps = self.peers[source].maps;
                 self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire,
                                   f->size);
+                self.counts.add(counter::bytes_pulled, f->size);
                 if (self.ways_told) [[unlikely]]
                     self.ways_told.arrives(source, arrival::pieces, f->size);
             }

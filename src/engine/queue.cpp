@@ -178,6 +178,7 @@ void engine::impl::enqueue(peer to, peer_state& p, transport::handler_id kind, s
         p.flags.fetch_or(peer_state::queued, std::memory_order_release);
         queued_messages.fetch_add(1, std::memory_order_relaxed);
     }
+    counts.add(job::counter::messages_queued, 1);
     if (first) {
         {
             std::lock_guard lock(queued_mutex);
@@ -234,6 +235,7 @@ bool engine::impl::post_stream(peer to, peer_state& p, std::span<std::span<std::
                                when_busy manner)
 {
     // The parts are one sequence of bytes: long ones go from where they are, short ones are put together.
+    counts.add(job::counter::messages_cut, 1);
     wire::fragment_header header{next_stream.fetch_add(1, std::memory_order_relaxed), total, 0};
     std::size_t const room = (p.max_eager - sizeof header) & ~std::size_t{7};
     std::vector<std::byte> together;

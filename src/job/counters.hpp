@@ -34,8 +34,11 @@ namespace towline::job {
     X(collectives_shared, number, "collective operations of MPI and of teams that went by load and store in shared memory")              \
     X(bytes_offered,      bytes,  "in those operations: copied to where the other ranks read them")                                      \
     X(bytes_in_place,     bytes,  "in those operations: read from and written to buffers of other ranks where they are")                 \
-    X(bytes_pushed,       bytes,  "of bytes_copied_twice: pushed by the sender while the receiver copied the rest")        \
-    X(bytes_relayed,      bytes,  "of bytes_copied_twice: in messages that the sender copied into shared memory while the receiver copied out")
+    X(bytes_pushed,       bytes,  "of bytes_copied_twice: pushed by the sender while the receiver copied the rest")                      \
+    X(bytes_relayed,      bytes,  "of bytes_copied_twice: copied into shared memory by the sender while the receiver copied out")        \
+    X(bytes_pulled,       bytes,  "of bytes_copied_twice and bytes_wire: in pieces that the receiver asked for")                         \
+    X(messages_queued,    number, "of what was sent: found no room at the peer, and waited for it in this process")                      \
+    X(messages_cut,       number, "of messages_sent: larger than a message of the transport, and sent in fragments")
 // clang-format on
 
 /// Indexes into rank_slot::counters. Written by the owning rank only (relaxed).
