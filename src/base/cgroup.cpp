@@ -16,8 +16,8 @@ namespace towline::base::cgroup {
 namespace {
 
 struct mount {
-    std::string root;   ///< what of the hierarchy is mounted
-    std::string point;  ///< where
+    std::string root;   ///< the part of the hierarchy that is mounted
+    std::string point;  ///< the mount point
     bool v2 = false;
     std::string options;
 };

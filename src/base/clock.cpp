@@ -29,7 +29,7 @@ double calibrate() noexcept
 {
     if (!ticks_are_tsc())
         return 1.0;
-    // Each end is the tightest of a few brackets, so that a preemption between the two clocks does not count.
+    // Each end is the tightest of a few brackets, so that a preemption between the two clock readings does no harm.
     auto stamp = [](std::uint64_t& tick, std::int64_t& ns) {
         std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
         for (int i = 0; i < 5; ++i) {

@@ -14,7 +14,7 @@ namespace towline::base {
 #ifdef TOWLINE_COPY_WAYS
 namespace {
 
-/// Ticks until both lines are there; they are fetched at the same time.
+/// Ticks until both lines have arrived; the two fetches overlap.
 std::uint64_t ticks_to_read(std::byte const* a, std::byte const* b) noexcept
 {
     std::uint8_t x = 0, y = 0;
@@ -27,9 +27,9 @@ std::uint64_t ticks_to_read(std::byte const* a, std::byte const* b) noexcept
 }
 
 struct latencies {
-    std::uint64_t near = 0;  ///< ticks, of a line in the first cache
-    std::uint64_t far = 0;   ///< of one that was flushed to memory; 0 where the clock cannot tell them apart
-    /// Half-way between them. The last cache lies well below: 52, 78 to 104 and 390 ticks on Zen 4.
+    std::uint64_t near = 0;  ///< ticks for a line in the first-level cache
+    std::uint64_t far = 0;   ///< ticks for a line that was flushed to memory; 0 where the clock cannot tell them apart
+    /// Half-way between them. The last-level cache is well below: 52 (first), 78 to 104 (last), 390 (memory) ticks on Zen 4.
     [[nodiscard]] std::uint64_t limit() const noexcept { return far == 0 ? ~std::uint64_t{0} : near + (far - near) / 2; }
 };
 
@@ -71,8 +71,8 @@ bool looks_cold(void const* block, std::size_t bytes) noexcept
     std::size_t const a = bytes / 3, b = bytes / 3 * 2;
     if (ticks_to_read(begin + a, begin + b) < limit)
         return false;
-    // Perhaps it was the way to the page that took so long, or somebody took the processor: other lines of the same pages, or next to them,
-    // none that a prefetcher would bring along.
+    // A TLB miss or a preemption may have taken the time: look at other lines of the same pages or next to them, too far away for a
+    // prefetcher to have fetched them along.
     constexpr std::size_t aside = 2048 + 192;
     return ticks_to_read(begin + a + aside, begin + b + aside) >= limit;
 }

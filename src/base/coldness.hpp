@@ -1,5 +1,5 @@
 #pragma once
-// Whether memory lies in a cache that this core reaches: found by reading a few of its lines and looking at the clock.
+// Whether memory is in a cache that this core reaches: found by timing the reads of a few of its lines.
 
 #include <array>
 #include <atomic>
@@ -8,16 +8,16 @@
 
 namespace towline::base {
 
-/// Blocks that something was done with lately: within the last `span` bytes of such blocks. They lie in the caches, or would, had what was
-/// done not gone past them. A hint: blocks can take each other's place, and what two threads note at once may be lost. Any thread.
+/// Blocks that were used within the last `span` bytes of such use. They are cached, or would be if the use had not gone past the caches.
+/// A hint: a block can evict another one's note, and of the notes of two racing threads one may be lost. Any thread.
 class recent_blocks {
 public:
     explicit constexpr recent_blocks(std::uint64_t span) noexcept : span_(span / unit) {}
 
-    /// What was noted of the block when it came last.
+    /// How the note of the block's last use compares with the present one.
     enum class sight : unsigned char { none, same, another };
 
-    /// Whether the block that begins here came lately, and with the same note; now it has come, with so many bytes.
+    /// Notes a use of the block that begins here, of so many bytes. Returns whether it was used recently, and with the same note.
     [[nodiscard]] sight see(void const* block, std::uint64_t bytes, std::uint64_t note) noexcept
     {
         std::uint64_t const now = passed_.load(std::memory_order_relaxed) + (bytes + unit - 1) / unit;
@@ -46,7 +46,7 @@ public:
         return seen;
     }
     [[nodiscard]] bool again(void const* block, std::uint64_t bytes) noexcept { return see(block, bytes, 0) != sight::none; }
-    /// Bytes so far.
+    /// Bytes used so far.
     [[nodiscard]] std::uint64_t passed() const noexcept { return passed_.load(std::memory_order_relaxed) * unit; }
 
 private:
@@ -66,16 +66,16 @@ private:
     std::array<std::array<place, ways>, sets> places_{};
 };
 
-/// Blocks of fewer bytes are not looked at.
+/// looks_cold does not look at blocks of fewer bytes.
 inline constexpr std::size_t least_seen = 8192;
 
-/// True if some lines of the block, looked at twice, came as slowly as from memory. What is dirty in a cache that is as far away counts
-/// as cold. Costs 30 ns for a warm block, twice a memory latency for a cold one, and the faults of two pages that nobody has touched.
-/// Always false where there is no clock to look at, and for blocks below `least_seen`.
+/// True if two reads of a few lines of the block took as long as from memory. A line that is dirty in a cache just as far away counts as
+/// cold. Costs 30 ns for a warm block, two memory latencies for a cold one, and two page faults if the pages were never touched.
+/// Always false without a time-stamp counter, and for blocks below `least_seen`.
 [[nodiscard]] bool looks_cold(void const* block, std::size_t bytes) noexcept;
 
-/// Ticks (clock.hpp) that a line takes longer from memory than from the first cache, measured at the first call (10 us); 0 where the clock
-/// does not tell.
+/// Ticks (clock.hpp) by which a line takes longer from memory than from the first-level cache, measured by the first call (10 us); 0 where
+/// the clock cannot tell.
 [[nodiscard]] std::uint64_t ticks_of_memory() noexcept;
 
 } // namespace towline::base

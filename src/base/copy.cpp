@@ -15,9 +15,9 @@ namespace towline::base {
 
 using copy_ways::way;
 
-// Which way is the fastest depends on the processor, on the size and on where the data lie; libc's memcpy is never far off for warm blocks
-// up to 2 MiB, and far off above. Between two processes, 4 KiB pages, blocks aligned alike, as those of arenas are (the time of one copy,
-// us; on the left nobody looks at the data, on the right they were just written and are read afterwards):
+// Which way is fastest depends on the processor, the size, and where the data are cached. libc's memcpy is near the best for warm blocks
+// up to 2 MiB, and far from it above. Time of one copy between two processes in us, 4 KiB pages, source and destination aligned alike as in
+// arenas. Left: neither side touches the data; right: they are written just before and read just after:
 //
 //   AMD EPYC 9004 (Zen 4), 32 MiB of L3              memcpy      rep movsb    AVX2 loop    past the caches
 //     4 MiB                                         118 / 259     90 / 236     86 / 236      150 / 303
@@ -26,7 +26,7 @@ using copy_ways::way;
 //    32 MiB                                        3060 / 4670  2600 / 4050  2690 / 4330    1806 / 3500
 //   256 MiB                                       24200 / 34000 17100 / 27200 23900 / 33700 16500 / 25400
 //
-// The same, both sides copying together, data that are in no cache (`cold`), and that are (`warm`):
+// The same where both sides copy one block together, of data in no cache (`cold`) and in a cache (`warm`):
 //   64 KiB cold                                      8.5           8.0                          6.7
 //    1 MiB cold / warm                              82 / 13       75 / 13                      52 / 37
 //    4 MiB cold                                    294           265                          195
@@ -39,7 +39,7 @@ using copy_ways::way;
 
 namespace {
 
-constexpr std::size_t least = 1024;  ///< below it nothing beats memcpy
+constexpr std::size_t least = 1024;  ///< bytes; below, nothing beats memcpy
 
 #ifdef TOWLINE_COPY_WAYS
 
@@ -50,7 +50,7 @@ struct choice {
     way medium = way::memcpy;
     way large = way::memcpy;   ///< from `big` on
     std::size_t middle = never, big = never;
-    std::size_t cold = never;     ///< from here to `big` what lies in no cache is overwritten past the caches
+    std::size_t cold = never;     ///< from here to `big`, an uncached destination is written by non-temporal stores
     std::size_t last_cache = 0;   ///< bytes
     bool takes = false;           ///< taking lines pays
 
@@ -83,7 +83,7 @@ choice choose() noexcept
         return {};
     __builtin_cpu_init();
     if (__builtin_cpu_is("amd")) {
-        // From where source and destination do not fit into the last cache together, whatever was there before.
+        // From this size on source and destination do not fit the last-level cache together, whatever it held before.
         std::size_t const cache = amd_last_cache();
         constexpr unsigned zen_3_and_4 = 0x19, zen_5 = 0x1a;
         bool const is_new = family() >= zen_3_and_4;
@@ -99,7 +99,7 @@ choice choose() noexcept
     return chosen;
 }
 
-/// Whether the block goes past the caches: nothing of it is there, nor would be, and the program does not look for it there.
+/// Whether the block goes past the caches: it was not copied recently, it is uncached, and the program does not read such blocks soon.
 bool goes_past(std::byte const* to, std::size_t whole, std::size_t at, std::size_t bytes, std::size_t last_cache) noexcept
 {
     static recent_blocks recent(last_cache / 2);
@@ -176,7 +176,7 @@ std::uint64_t sample(void const* block, std::size_t bytes) noexcept
     constexpr std::size_t samples = 4, line = 64;
     std::size_t const apart = bytes / samples / line * line;
     std::size_t const size = bytes < sizeof(std::uint64_t) ? bytes : sizeof(std::uint64_t);
-    // Each times another odd number: none waits for another.
+    // Each word times an odd number of its own: the multiplications do not depend on each other.
     constexpr std::uint64_t factors[samples]{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93};
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < samples && bytes != 0; ++i) {

@@ -31,8 +31,8 @@ namespace towline::base::copy_ways {
 #ifdef TOWLINE_COPY_WAYS
 namespace {
 
-/// Tells the sanitizer what a copy reads and writes. It does not see string instructions, nor stores past the caches; and bytes that are
-/// written back as they are (take_lines) would be races to it, which they are not: nobody else writes there meanwhile.
+/// Tells the sanitizer what a copy reads and writes: it sees neither string instructions nor non-temporal stores. Bytes that are written
+/// back unchanged (take_lines) it would report as races; they are none, as nobody else writes there meanwhile.
 [[gnu::always_inline]] inline void tell_sanitizer(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
 {
 #if defined(TOWLINE_BASE_ASAN)
@@ -50,13 +50,13 @@ namespace {
 constexpr std::size_t line = 64;
 constexpr std::size_t step = 128;  ///< bytes that a turn of a loop moves
 
-/// The first byte of what is there, which was read to be `value`, is written back: by the instruction of an atomic store.
+/// Writes the byte at `at` back, which was read as `value`, by a relaxed atomic store.
 [[gnu::always_inline]] inline void write_back(std::byte const* at, int value) noexcept
 {
     __atomic_store_n(const_cast<char*>(reinterpret_cast<char const*>(at)), static_cast<char>(value), __ATOMIC_RELAXED);
 }
 
-/// Whole turns; what is left is less than a turn. Past the caches `to` is aligned to a line.
+/// Copies whole turns; less than a turn is left. With non-temporal stores `to` must be aligned to a line.
 template <way Way>
 [[gnu::target("avx2")]] TOWLINE_TOLD std::size_t copy_turns(std::byte* to, std::byte const* from, std::size_t bytes) noexcept
 {
@@ -67,7 +67,7 @@ template <way Way>
         __m256i const a = _mm256_loadu_si256(s), b = _mm256_loadu_si256(s + 1);
         __m256i const c = _mm256_loadu_si256(s + 2), e = _mm256_loadu_si256(s + 3);
         if constexpr (Way == way::taking) {
-            // Before the stores below, and of what was loaded: a load would wait for them where pages are aligned alike.
+            // Before the stores below, from the registers: a later load would alias with these stores (4 KiB aliasing) and wait for them.
             write_back(from + i, _mm256_extract_epi8(a, 0));
             write_back(from + i + line, _mm256_extract_epi8(c, 0));
         }
@@ -84,12 +84,12 @@ template <way Way>
         }
     }
     if constexpr (Way == way::past)
-        _mm_sfence();  // those stores are ordered with no others
+        _mm_sfence();  // non-temporal stores are not ordered with others
     return i;
 }
 
-/// Whether lines of the two at the same distance from their beginnings want the same place of the first cache: it tells lines apart by
-/// some bits of their addresses, of which those that only differ above 256 MiB have the same.
+/// Whether lines of the two blocks at the same offset evict each other from the first-level cache: its way predictor hashes address bits
+/// below 2^28, so that addresses that differ in higher bits only look the same to it.
 bool collide(std::byte const* to, std::byte const* from) noexcept
 {
     constexpr std::uintptr_t page = 4096, span = std::uintptr_t{1} << 28;
@@ -101,7 +101,7 @@ TOWLINE_TOLD std::size_t copy_and_take(std::byte* to, std::byte const* from, std
 {
     if (!collide(to, from))
         return copy_turns<way::taking>(to, from, bytes);
-    // They would push each other out between the copy of a line and its taking. So that happens once for each page, not for each line.
+    // The blocks would evict each other between the copy of a line and its taking. Take the lines once for each page, not for each line.
     constexpr std::size_t batch = 4096;
     std::size_t done = 0;
     for (std::size_t n = 0; bytes - done >= step; done += n) {

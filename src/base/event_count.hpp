@@ -35,7 +35,7 @@ struct alignas(64) event_count {
     std::atomic<std::uint32_t> epoch{0};
     std::atomic<std::uint32_t> sleepers{0};
 
-    /// Announces that the caller may sleep. Look at the condition again after this; then `wait` or `cancel`.
+    /// Announces that the caller may sleep. Check the condition again after this; then `wait` or `cancel_wait`.
     /// Costs a system call under `sleeper_fences`: call it after spinning, never before.
     [[nodiscard]] std::uint32_t prepare_wait(fence_side side) noexcept;
     void cancel_wait() noexcept { sleepers.fetch_sub(1, std::memory_order_release); }
@@ -56,12 +56,12 @@ struct alignas(64) event_count {
         if (sleepers.load(std::memory_order_relaxed) != 0)
             wake_all();
     }
-    /// Bumps the epoch and wakes every sleeper, whoever they are.
+    /// Bumps the epoch and wakes every sleeper.
     void wake_all() noexcept;
 };
 static_assert(sizeof(event_count) == 64);
 
-/// Somebody's event count, for those who notify it again and again.
+/// A peer's event count, for callers that notify it often.
 struct sleeper {
     event_count* event = nullptr;  ///< null: nobody ever sleeps there
     fence_side side{};

@@ -8,7 +8,7 @@
 namespace towline::base {
 
 /// Sleeps while `word` holds `expected`, until woken, interrupted or timed out; false on timeout only.
-/// A timeout of nanoseconds::max() (or more than 100 years) waits for ever; zero or less looks and returns.
+/// A timeout of nanoseconds::max() (or more than 100 years) waits for ever; zero or less checks the word and returns.
 bool futex_wait(std::atomic<std::uint32_t> const& word, std::uint32_t expected, std::chrono::nanoseconds timeout) noexcept;
 
 /// Wakes up to `count` sleepers on `word`. One system call.

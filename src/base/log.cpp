@@ -26,7 +26,7 @@ log_level read_threshold() noexcept
     return log_level::warning;
 }
 
-/// " 14:03:07.000123", by the clock on the wall, so that the lines of all ranks can be sorted.
+/// " 14:03:07.000123", wall-clock time, so that the lines of all ranks can be sorted.
 char* write_time(char* to) noexcept
 {
     timespec now{};

@@ -1,5 +1,5 @@
 #pragma once
-// What this machine, as this process is allowed to see it, offers: cores, memory, and which doors the kernel keeps shut.
+// What this machine offers to this process: cores, memory, and which system calls the kernel permits.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,8 +29,8 @@ namespace towline::base {
 [[nodiscard]] std::uint64_t total_memory();
 [[nodiscard]] std::optional<std::uint64_t> memory_limit();
 
-/// Tries to read `size` bytes at `remote` of process `pid` with process_vm_readv, as the engine would. 0 where it works, else errno.
-/// The bytes are compared with nothing; `remote` has to be readable there.
+/// Tries to read `size` bytes at `remote` of process `pid` with process_vm_readv, as the engine does. 0 if it works, else errno.
+/// The bytes are not checked; `remote` has to be readable there.
 [[nodiscard]] int try_cross_memory_read(int pid, void const* remote, std::size_t size) noexcept;
 /// The same against a child forked for the purpose, which is what ranks are to each other (siblings of one user): 0 or errno.
 /// Costs a fork; for `towline info` and start-up, not for hot paths.

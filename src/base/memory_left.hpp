@@ -8,8 +8,8 @@
 
 namespace towline::base {
 
-/// Bytes that this process's cgroup (or one above it) may still take, the least on the way up; what the kernel can drop (file pages, not
-/// shared memory) and the swap that the cgroup may use count as left. Nothing where there is no limit. Reads some files: some 100 us.
+/// Bytes that this process's cgroup and those above it may still take (the least of them). Memory that the kernel can reclaim (file pages,
+/// not shared memory) and the swap that the cgroup may use count as left. Nothing if there is no limit. Reads some files: about 100 us.
 [[nodiscard]] std::optional<std::uint64_t> memory_left();
 
 namespace cgroup {

@@ -1,5 +1,5 @@
 #pragma once
-// A line of text in shared memory that threads and processes write and read without a lock: what somebody sees may be torn, but is text.
+// A line of text in shared memory that threads and processes write and read without a lock: a reader may see a torn line, but always text.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,23 +1,23 @@
 #pragma once
-// Lines brought to this core before they are needed.
+// Cache lines fetched before they are needed.
 
 #include <atomic>
 #include <cstddef>
 
 namespace towline::base {
 
-/// So that it can be written without asking whoever has it, if nobody reads it until then. Costs no wait, and any address will do.
+/// Fetches the line for ownership, so that a later store need not wait for it. Never waits; any address is allowed.
 inline void prefetch_to_write(void const* line) noexcept
 {
 #if defined(__x86_64__)
-    // The compiler's own way reads the line only, unless it is told of a newer processor.
+    // __builtin_prefetch(line, 1) compiles to a read prefetch, unless the compiler targets a newer processor.
     asm volatile("prefetchw %0" : : "m"(*static_cast<char const*>(line)));
 #else
     __builtin_prefetch(line, 1);
 #endif
 }
 
-/// Makes the line of a byte that was just read this core's own: writes it back as it is. Why: copy.hpp.
+/// Takes ownership of the line of a byte that was just read: writes the byte back unchanged. Why: copy.hpp.
 inline void take_line(std::byte& in_it) noexcept
 {
     std::atomic_ref const byte(in_it);

@@ -58,7 +58,7 @@ reading_habit::outcome look_for_readers(std::byte const* block, std::size_t byte
     };
     std::size_t warm = 0, looked = 0;
     for (std::size_t i = 0; i < pages; ++i) {
-        // The first reading brings what the kernel keeps of the page; the second is of a line far from it, the third of the same line.
+        // The first read warms the kernel's own data on the page; the second is of a line far away, the third of the same line again.
         std::byte const* const at = block + (i + 1) * (bytes / (pages + 2));
         std::uint64_t const page_known = ticks_to_read(at), first = ticks_to_read(at + 2048 + 448), again = ticks_to_read(at + 2048 + 448);
         if (page_known == 0 || first == 0 || again == 0)

@@ -60,8 +60,8 @@ bool is_number_of_workers(std::string_view text)
     return n && *n >= 1 && *n <= 1024;
 }
 
-/// Whether a thread of this process may run there. Only the kernel knows: a cgroup may keep cores away that are outside of the affinity
-/// mask, too.
+/// Whether a thread of this process may run on that core. Only the kernel knows: a cgroup may also exclude cores, beside the affinity
+/// mask.
 bool is_core_here(int core)
 {
     cpu_set_t before;
@@ -142,7 +142,7 @@ constexpr std::array table{
     setting_entry{"TOWLINE_LOG", "one of off, error, warning, info, debug", "warning", "what the library says on standard error", is_level},
 };
 
-/// Who set a variable that is no setting: the launcher for its ranks, the tests, the build.
+/// Whether a variable that is no setting was set by the launcher for its ranks, by the tests, or by the build.
 bool is_ours(std::string_view name)
 {
     constexpr std::array<std::string_view, 6> names{"TOWLINE_JOB",   "TOWLINE_RANK",     "TOWLINE_SIZE",
@@ -151,7 +151,7 @@ bool is_ours(std::string_view name)
            name.starts_with("TOWLINE_FUZZ_");
 }
 
-/// Letters to insert, to remove or to exchange until one is the other.
+/// Edit distance: letters to insert, remove or replace to turn one into the other.
 std::size_t distance(std::string_view a, std::string_view b)
 {
     std::vector<std::size_t> row(b.size() + 1);

@@ -1,6 +1,6 @@
 #pragma once
-// Order among threads of this process that comes about through other processes, or in libraries: the thread sanitizer does not see it, and
-// would take what follows for a race.
+// Happens-before among threads of this process that is established through another process or inside a library: the thread sanitizer does
+// not see it and would report a race.
 
 #include <atomic>
 
@@ -14,7 +14,7 @@
 
 namespace towline::base {
 
-/// Whatever a thread did before `pass` happened before what any thread does after a later `pass`. Nothing in builds without the thread
+/// What a thread did before `pass` happens before what any thread does after a later `pass`. Compiles to nothing without the thread
 /// sanitizer.
 class unseen_order {
 public:

@@ -34,7 +34,7 @@ int pool_gives(std::intptr_t, void* begin, std::size_t)
     return the_core.memory.release(begin, extents::kind::region) ? 0 : 1;
 }
 
-/// Bytes of the largest cache that a core has to itself. What is twice as big pushes everything out of it.
+/// Bytes of the largest cache that is private to a core. A block twice that size evicts everything from it.
 std::size_t cache_of_a_core() noexcept
 {
     constexpr std::size_t usual = std::size_t{1} << 20;
@@ -42,9 +42,9 @@ std::size_t cache_of_a_core() noexcept
     return bytes > 0 ? std::clamp(static_cast<std::size_t>(bytes), usual / 4, 4 * usual) : usual;
 }
 
-/// How much later than that of rank 0 a rank's arena begins. Ranks that do the same have their data at the same offset of their segments,
-/// which are mapped at multiples of a high power of two. AMD's level 1 cache predicts the way of a line by 8 bits that it makes of bits 12
-/// to 27 of the address: where own data and a peer's agree in them they evict each other, and a loop over both takes 1.4 times as long.
+/// Bytes by which a rank's arena begins later than that of rank 0. Ranks that run the same program have their data at the same offset of
+/// their segments, which are mapped at multiples of a high power of two. AMD's level 1 cache predicts the way of a line by an 8-bit hash of
+/// address bits 12 to 27: own data and a peer's with the same hash evict each other, and a loop over both takes 1.4 times as long.
 /// (M. Lipp et al., "Take A Way: Exploring the Security Implications of AMD's Cache Way Predictors", 2020.) So neighbours begin 144 KiB
 /// apart, and any 64 ranks at different places.
 std::uint64_t stagger_of(std::uint32_t rank) noexcept
@@ -62,7 +62,7 @@ pthread_key_t next_key() noexcept
     return key;
 }
 
-/// Keys that the pool made for its threads' caches are from here to before there.
+/// The range of pthread keys that the pool made for its per-thread caches.
 struct {
     pthread_key_t first = 0;
     pthread_key_t last = 0;
@@ -108,9 +108,9 @@ int core::start(job::membership const& who, options const& how, char const** fai
     return 0;
 }
 
-/// At a cgroup's limit the kernel kills whoever touches more, whichever way it asks. So what cannot fit is refused here. What is handed out
-/// counts from one look at the limit to the next, which comes when an eighth of what was left is handed out (others have their share of
-/// it, and not everything is touched at once), and no sooner than after 1 MiB.
+/// At a cgroup's limit the kernel kills the process that touches more memory, however it was allocated. So what cannot fit is refused here.
+/// Handed-out bytes count from one reading of the limit to the next, which is due when an eighth of what was left is handed out (other
+/// processes take their share, and not everything is touched immediately), and at the earliest after 1 MiB.
 bool core::fits(std::size_t bytes) noexcept
 {
     constexpr std::int64_t step = std::int64_t{1} << 20;
@@ -123,7 +123,7 @@ bool core::fits(std::size_t bytes) noexcept
         constexpr std::uint64_t much = std::uint64_t{1} << 62;
         left = static_cast<std::int64_t>(std::min(base::memory_left().value_or(much), much)) - reserve - wanted;
     } catch (std::exception const&) {
-        return true;  // without memory to look, as if nobody knew
+        return true;  // no memory to read the limit with: treat it as unknown
     }
     believed_left.store(std::max(left / 8, std::clamp(left, std::int64_t{0}, step)), std::memory_order_relaxed);
     return left >= 0;

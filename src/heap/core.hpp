@@ -24,7 +24,7 @@ struct arena_page {
     return_box returns;
 };
 
-/// The pool's locks, and the way of a block through other processes: passed before a block goes, and after it came.
+/// For the thread sanitizer: order by the pool's locks and through other processes; passed before a block leaves, and after one comes back.
 inline constinit base::unseen_order reuse;
 inline void order_reuse() noexcept
 {
@@ -55,19 +55,19 @@ struct core {
 
     struct options {
         std::size_t keep = 0;    ///< bytes that stay warm while they are free, at most
-        bool commit = false;     ///< memory is made sure of when it is handed out, not when it is touched
+        bool commit = false;     ///< pages are allocated when a block is handed out, not by first touch
         bool limited = false;    ///< the cgroup has a limit
     };
     /// Opens the heap of a member of a job, once. 0, or errno and what failed.
     int start(job::membership const& who, options const& how, char const** failed) noexcept;
-    /// Makes sure of memory that nobody has touched, in any segment, where that is wanted. False if it is not to be had.
+    /// With options::commit: allocates the pages of untouched memory in any segment. False if there are none.
     [[nodiscard]] bool commit(std::byte* begin, std::size_t bytes) noexcept;
 
     void* allocate(std::size_t size, std::size_t alignment, bool* clean) noexcept;
     void deallocate_own(void* block, bool by_peer = false) noexcept;
     void empty_return_box() noexcept;
-    /// In a forked child: this thread's caches in the pool are no more. The pool would empty them when the child exits, and wait for locks
-    /// that other threads of the parent held.
+    /// In a forked child: drops this thread's caches in the pool. The pool would empty them when the child exits, and wait for locks that
+    /// other threads of the parent held at the fork.
     void forget_pool() noexcept;
     [[nodiscard]] std::size_t usable(void const* block) const noexcept;
 
@@ -81,7 +81,7 @@ private:
 extern constinit core the_core;
 static_assert(std::is_trivially_destructible_v<core>);
 
-/// How long a forked child may wait with its copy of the heap, in case it executes a program; negative: as fork.cpp thinks. For tests.
+/// How long a forked child waits before it copies the heap, in case it executes a program; negative: fork.cpp decides. For tests.
 inline constinit std::atomic<long> fork_patience_ns{-1};
 
 /// Held while the heap opens and while the process forks.

@@ -68,7 +68,7 @@ void extents::remove(std::uint32_t at) noexcept
     e.head.store(0, std::memory_order_relaxed);
 }
 
-/// The first extent of the lowest bin in which all are large enough.
+/// The first extent of the lowest bin in which every extent is large enough.
 std::uint32_t extents::find(bin_set const& set_of, std::uint32_t size) const noexcept
 {
     unsigned const bin = bin_of(bin_ceiling(size));
@@ -84,7 +84,7 @@ std::uint32_t extents::find(bin_set const& set_of, std::uint32_t size) const noe
     return set_of.first[word * 64 + static_cast<unsigned>(std::countr_zero(bits))] - 1;
 }
 
-/// For when `find` has nothing: an extent that is large enough among those of the same bin.
+/// If `find` fails: a large enough extent in the bin that also has smaller ones.
 std::uint32_t extents::find_exactly(bin_set const& set_of, std::uint32_t size) const noexcept
 {
     unsigned const bin = bin_of(size);
@@ -95,7 +95,7 @@ std::uint32_t extents::find_exactly(bin_set const& set_of, std::uint32_t size) c
     return nil;
 }
 
-/// Inserts and joins with free neighbours of the same state. Where the extent begins then.
+/// Inserts an extent and joins it with free neighbours of the same state. Returns where the joined extent begins.
 std::uint32_t extents::insert_joined(std::uint32_t at, std::uint32_t size, state is) noexcept
 {
     if (at > 0) {
@@ -123,7 +123,7 @@ std::atomic<std::uint64_t>& extents::slot_for(std::uint32_t size) noexcept
     return parked_[(bin_of(size) * 2654435761u) >> 28];
 }
 
-/// Takes a block of the caller's, if there is a place for it.
+/// Parks a block of the caller's, if there is a free slot.
 bool extents::park(std::uint32_t at, std::uint32_t size) noexcept
 {
     auto& slot = slot_for(size);
@@ -147,7 +147,7 @@ std::uint32_t extents::unpark(std::uint32_t size) noexcept
     return at;
 }
 
-/// Frees what is parked. Under the lock. False if there was nothing.
+/// Frees all parked blocks. Under the lock. False if there were none.
 bool extents::unpark_all() noexcept
 {
     bool any = false;
@@ -176,7 +176,7 @@ void extents::let_cool(std::uint32_t at, std::uint32_t size) noexcept
     cooling_granules_ += size;
 }
 
-/// The coolest is free from now on, like any block that was released.
+/// Frees the block that has cooled longest.
 void extents::take_coolest() noexcept
 {
     extent const e = cooling_[coolest_];
@@ -210,7 +210,7 @@ std::uint32_t extents::carve(std::uint32_t size, std::uint32_t align, kind what,
     do {
         if (std::uint32_t const at = look(state::warm); at != nil)
             return carve_from(at, size, align, what);
-    } while (unpark_all());  // rather than to touch new pages
+    } while (unpark_all());  // before new pages are touched
     clean = true;
     for (state const is : {state::clean, state::hidden})
         if (std::uint32_t const at = look(is); at != nil)
@@ -271,7 +271,7 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
         size = static_cast<std::uint32_t>(granules);
     }
     if (clean && from_.commit != nullptr) {
-        guard.unlock();  // it may take long
+        guard.unlock();  // the system call may take long
         bool const ours = commit(at, size);
         guard.lock();
         if (!ours) {
@@ -296,7 +296,7 @@ bool extents::release(void* begin, kind what, bool by_peer) noexcept
     std::uint32_t const size = table_[at].size();
     if (word != word_for(size, state_of(what)) || size == 0 || !begins(begin))
         return false;
-    // Of two who release the same block, one wins.
+    // Of two threads that release the same block, one wins.
     if (!table_[at].head.compare_exchange_strong(word, word_for(size, state::none), std::memory_order_relaxed))
         return false;
     bool const cools = what == kind::block && by_peer && size <= cool_;
@@ -357,7 +357,7 @@ bool extents::resize(void* begin, std::size_t bytes) noexcept
             if (size > shown)
                 insert(i + shown, size - shown, state::hidden);
             insert_joined(i, shown, state::clean);
-            i = at + have;  // it may begin earlier now
+            i = at + have;  // the joined extent may begin earlier than `i`
             continue;
         }
         if (table_[i].is() == state::clean && !commit(i, wanted))

@@ -6,10 +6,10 @@
 // Free extents are *warm* (their pages were touched, their content is stale), *clean* (holes in the file: they read as zeros and cost a
 // page fault per page) or *hidden* (holes, too, but not yet shown: see `supply`). Warm ones are handed out first, hidden ones last. Warm
 // memory beyond a bound is given back to the kernel.
-// A few freed blocks are *parked* in lock-free slots by size, still cut to size, for the next request of that size.
-// Blocks that come back from a peer *cool* first, in the order in which they came: their lines lie in the peer's caches, and to write to
-// lines that another core has read lately costs several times as much as to write to lines that it has dropped (64 KiB: 9.8 us and 5, with
-// the peer's reading of them; 1 MiB: 140 and 61).
+// A few freed blocks are *parked* in lock-free slots by size, unsplit, for the next request of that size.
+// Blocks that come back from a peer *cool* first, in the order in which they came: their lines are in the peer's caches, and a write to a
+// line that another core has read recently costs several times as much as one to a line that the other core has evicted (write and the
+// peer's read of 64 KiB: 9.8 us and 5; of 1 MiB: 140 and 61).
 
 #include <array>
 #include <atomic>
@@ -32,11 +32,11 @@ public:
 
     /// Where the arena's memory comes from. Functions run under the lock, except `commit` of a new extent.
     struct supply {
-        /// Makes hidden memory usable; false where that cannot be.
+        /// Makes hidden memory accessible; false if that fails.
         bool (*show)(std::byte* begin, std::size_t bytes) noexcept = nullptr;
-        /// Long holes: the opposite, as far as it is worth it. They stay accessible.
+        /// Told of long holes: may exclude them from core dumps and the like. They stay accessible.
         void (*hide)(std::byte* begin, std::size_t bytes) noexcept = nullptr;
-        /// Makes sure of clean memory before it is handed out; false if it is not to be had. Null: the first touch is early enough.
+        /// Allocates the pages of clean memory before it is handed out; false if there are none. Null: pages are allocated by first touch.
         bool (*commit)(std::byte* begin, std::size_t bytes) noexcept = nullptr;
     };
 
@@ -59,14 +59,14 @@ public:
     /// An extent of at least `bytes` (not 0), aligned to the granule or to `alignment` (a power of two); null if there is no room, or no
     /// memory.
     [[nodiscard]] piece allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept;
-    /// Gives back an extent that begins at `begin`; false (and nothing happens) if there is no such extent. `by_peer`: it was another process
-    /// that had it.
+    /// Frees an extent that begins at `begin`; false (and nothing happens) if there is no such extent. `by_peer`: another process has used
+    /// it last.
     bool release(void* begin, kind what, bool by_peer = false) noexcept;
-    /// Makes the block at `begin` at least `bytes` long where it is: gives back the end, or takes from a free neighbour. False if that
-    /// cannot be.
+    /// Resizes the block at `begin` in place to at least `bytes`: frees its end, or takes from a free neighbour. False if that is not
+    /// possible.
     bool resize(void* begin, std::size_t bytes) noexcept;
 
-    /// What the byte at `pointer` (in the arena) is part of, where that is a region; else what begins at its granule.
+    /// The region that contains the byte at `pointer` (in the arena), if there is one; else what begins at its granule.
     [[nodiscard]] kind kind_at(void const* pointer) const noexcept;
     /// True if the pointer is the very beginning of the extent that begins at its granule.
     [[nodiscard]] bool begins(void const* pointer) const noexcept
@@ -87,7 +87,7 @@ public:
                 f(begin_ + std::size_t{i} * granule, std::size_t{table_[i].size()} * granule);
     }
 
-    /// For fork: nobody changes anything in between. Also forks of a test that looks inside.
+    /// For fork: no thread changes anything between the two. Tests that look inside use them, too.
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
 
@@ -118,7 +118,7 @@ private:
     static constexpr unsigned slots = 16;  ///< for parked blocks, and one more for a really big one
     static constexpr unsigned places = 128;  ///< for blocks that cool
     static constexpr unsigned bins = 27 * 32;
-    static constexpr std::uint32_t step = (std::uint32_t{2} << 20) / granule;  ///< what is shown at once, at least
+    static constexpr std::uint32_t step = (std::uint32_t{2} << 20) / granule;  ///< granules that one `show` makes accessible, at least
     struct bin_set {
         std::uint32_t any = 0;
         std::array<std::uint64_t, (bins + 63) / 64> map{};
@@ -174,13 +174,13 @@ private:
     struct extent {
         std::uint32_t at, size;
     };
-    std::array<extent, places> cooling_{};  ///< a ring; the oldest is the coolest
+    std::array<extent, places> cooling_{};  ///< a ring buffer; the oldest has cooled longest
     std::uint32_t coolest_ = 0;
     std::uint32_t cooling_blocks_ = 0;
     std::uint32_t cooling_granules_ = 0;
     std::uint32_t cool_ = 0;  ///< granules
     mutable std::mutex mutex_;
-    /// index << 32 | size in granules; 0: empty. Whoever takes a word out owns the block.
+    /// index << 32 | size in granules; 0: empty. The thread that exchanges a word for 0 owns the block.
     alignas(64) std::array<std::atomic<std::uint64_t>, slots + 1> parked_{};
 };
 

@@ -25,7 +25,7 @@ void extents::stop() noexcept
 bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep, std::size_t cool, supply from) noexcept
 {
     auto const count = static_cast<std::uint32_t>(std::min(bytes, max_bytes - granule) / granule);
-    // Inaccessible as long as it is not used, as the arena: mlockall would populate it.
+    // Inaccessible until it is used, as the arena: mlockall would populate it.
     void* table = mmap(nullptr, count * sizeof(entry), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED)
         return false;
@@ -35,7 +35,7 @@ bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep, std::
     cool_ = std::min(static_cast<std::uint32_t>(cool / granule), keep_ / 2);
     table_ = static_cast<entry*>(table);
     from_ = from;
-    // Every hidden hole may be a mapping of its own, and a process has 65530.
+    // Every hidden hole may be a mapping of its own, and a process has at most 65530.
     long_hole_ = std::max(4 * step, count / 8192);
     std::size_t const last = (count * sizeof(entry) - 1) / page * page;
     if (mprotect(static_cast<std::byte*>(table) + last, count * sizeof(entry) - last, PROT_READ | PROT_WRITE) != 0 || !reach(1)) {
@@ -50,7 +50,7 @@ bool extents::start(std::byte* begin, std::size_t bytes, std::size_t keep, std::
     return true;
 }
 
-/// Makes so many entries of the table accessible. Under the lock.
+/// Makes that many entries of the table accessible. Under the lock.
 bool extents::reach(std::uint32_t entries) noexcept
 {
     std::uint32_t const had = reached_.load(std::memory_order_relaxed);
@@ -65,7 +65,7 @@ bool extents::reach(std::uint32_t entries) noexcept
     return true;
 }
 
-/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. How many; 0 if that cannot be.
+/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. Returns how many; 0 if that fails.
 std::uint32_t extents::show(std::uint32_t at, std::uint32_t have, std::uint32_t size) noexcept
 {
     auto const number = reinterpret_cast<std::uintptr_t>(begin_) / granule + at;
@@ -85,8 +85,8 @@ void extents::insert_behind(std::uint32_t at, std::uint32_t shown, std::uint32_t
         insert_joined(at + used, shown - used, state::clean);
 }
 
-/// Joins free neighbours whatever their state: the last resort before saying that the arena is full. Those whose memory is not to be had
-/// stay as they are.
+/// Joins free neighbours of any state: the last resort before the arena counts as full. Those for which the kernel has no memory stay as
+/// they are.
 void extents::join_all() noexcept
 {
     for (std::uint32_t at = 0; at < count_;) {
@@ -124,7 +124,7 @@ void extents::trim() noexcept
         }();
         std::uint32_t const size = table_[at].size();
         remove(at);
-        set(at, size, state::none);  // nobody's: neither joined nor released nor handed out meanwhile
+        set(at, size, state::none);  // in no list: nobody joins, releases or hands it out meanwhile
         guard.unlock();
         tell_release(begin_ + std::size_t{at} * granule, std::size_t{size} * granule);
         bool const clean = madvise(begin_ + std::size_t{at} * granule, std::size_t{size} * granule, MADV_REMOVE) == 0;

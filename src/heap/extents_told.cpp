@@ -1,4 +1,4 @@
-// What the extents tell of themselves: sums, and whether every invariant holds.
+// Statistics of the extents, and the check of their invariants.
 
 #include "heap/extents.hpp"
 
@@ -9,7 +9,7 @@ namespace towline::heap {
 std::size_t extents::in_use() const noexcept
 {
     std::lock_guard const guard(mutex_);
-    std::uint32_t const waiting = parked();  // a moment's value, as the sum
+    std::uint32_t const waiting = parked();  // a snapshot, as the sum
     return std::size_t{used_ - std::min(used_, waiting)} * granule;
 }
 

@@ -4,7 +4,7 @@
 
 namespace towline::heap {
 
-/// Where the block is noted, or would be. There is a table, and it is not full.
+/// The entry where the block is noted, or would be. There is a table, and it is not full.
 std::size_t foreign_blocks::place(std::uintptr_t block) const noexcept
 {
     std::size_t at = home(block);
@@ -50,7 +50,7 @@ void foreign_blocks::remove_noted(void const* block) noexcept
     std::size_t hole = place(reinterpret_cast<std::uintptr_t>(block));
     if (table_[hole].block == 0)
         return;
-    // Those behind move up as long as the hole lies between their home and their place.
+    // Entries behind move up while the hole lies between their home and their place.
     for (std::size_t at = (hole + 1) & (size_ - 1); table_[at].block != 0; at = (at + 1) & (size_ - 1)) {
         std::size_t const from_home = (at - home(table_[at].block)) & (size_ - 1);
         if (from_home >= ((at - hole) & (size_ - 1))) {

@@ -1,6 +1,6 @@
 #pragma once
-// Which blocks of peers' arenas belong to objects of this process that know nothing of the heap, like a std::vector. The owner of an arena
-// knows the sizes of its blocks, nobody else does; these are needed here when the process forks, and by malloc_usable_size and realloc.
+// Blocks of peers' arenas that are owned by objects of this process which know nothing of the heap, like a std::vector. Only the owner of
+// an arena knows the sizes of its blocks; fork, malloc_usable_size and realloc need those of these blocks here.
 
 #include <atomic>
 #include <cstddef>
@@ -16,15 +16,15 @@ public:
     foreign_blocks(foreign_blocks const&) = delete;
     foreign_blocks& operator=(foreign_blocks const&) = delete;
 
-    /// Notes a block, or its new size. Without memory for it the note is lost.
+    /// Notes a block, or its new size. The note is lost if there is no memory for it.
     void add(void const* block, std::size_t bytes) noexcept;
-    /// Forgets a block; nothing if it was not noted. A load where none is.
+    /// Forgets a block, if it was noted. One load while no block is noted.
     void remove(void const* block) noexcept
     {
         if (count_.load(std::memory_order_relaxed) != 0)
             remove_noted(block);
     }
-    /// What was noted; 0 if nothing was.
+    /// The noted size; 0 if the block was not noted.
     [[nodiscard]] std::size_t bytes_of(void const* block) const noexcept;
     [[nodiscard]] std::size_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
     /// Calls f(begin, bytes) for every block. Under the lock, or in a child that has it to itself.
@@ -36,7 +36,7 @@ public:
                 f(reinterpret_cast<std::byte*>(table_[i].block), table_[i].bytes);
     }
 
-    /// For fork: nobody changes anything in between.
+    /// For fork: no thread changes anything between the two.
     void lock() { mutex_.lock(); }
     void unlock() { mutex_.unlock(); }
 

@@ -1,12 +1,12 @@
 // fork(). Shared mappings stay shared in a child, so it could write into its parent's memory, and would see its parent's later writes. So
-// the child gets, at the same addresses, a private view of what was in use of its own arena, and of its peers' segments. Such a view never
-// shows a torn page, not even to the stack that we may stand on, and what the child writes stays there. But it shows later writes to pages
-// that the child has not written to, so these have to be copied before fork returns in the parent.
+// the child gets, at the same addresses, private mappings of the used part of its own arena and of its peers' segments. Such a mapping
+// never shows a torn page, not even of the stack that this code may run on, and the child's writes stay its own. But it shows later
+// writes of others to pages that the child has not written to, so these have to be copied before fork returns in the parent.
 //
-// Most children execute another program soon. For them nothing is copied: the child returns from fork at once, with a thread beside it that
-// waits as long as the copying would take, and copies then (the kernel does, page by page, whatever the child does meanwhile). fork returns
-// in the parent when the thread has copied, or is gone, because the child has executed a program or has ended. The thread has a table of
-// descriptors of its own, which holds nothing but the end of a pipe: that closes whenever the thread ends, and by nothing that the child
+// Most children execute another program soon. For them nothing is copied: the child returns from fork immediately, with a second thread
+// that waits as long as the copying would take, then copies (by write faults: the kernel copies page by page, whatever the child does).
+// fork returns in the parent when that thread has copied, or is gone because the child has executed a program or ended. The thread has a
+// descriptor table of its own with nothing but the end of a pipe, which closes when the thread ends, and not by anything that the child
 // does to its descriptors. The C library does not know of the thread; it makes system calls only, with all signals blocked.
 
 #include "heap/core.hpp"
@@ -35,8 +35,8 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-/// Where the own arena is a hole of the file for long: anonymous memory in the child, which reads as zeros, too. Found by the parent, whose
-/// page tables know most of it.
+/// Long holes of the own arena's part of the file: anonymous memory in the child, which reads as zeros, too. Found by the parent, whose
+/// page tables know most of them.
 struct hole_list {
     struct hole {
         std::byte* begin;
@@ -49,7 +49,7 @@ struct hole_list {
     void add(std::byte* begin, std::size_t bytes) noexcept
     {
         if (count == room && !grow())
-            return;  // it is copied then, as zeros
+            return;  // the hole is copied instead, as zeros
         all[count++] = {begin, bytes};
     }
 
@@ -67,10 +67,10 @@ private:
     }
 };
 hole_list holes;
-std::size_t used = 0;     ///< bytes of the own segment up to the end of what is in use
-std::size_t to_copy = 0;  ///< bytes in use of it that are no long holes
+std::size_t used = 0;     ///< bytes of the own segment up to the last one in use
+std::size_t to_copy = 0;  ///< bytes of it that are in use and not in long holes
 
-/// In a child: nothing of what it has can change any more but by itself.
+/// In a child: from now on its memory changes by its own writes only.
 std::atomic<bool> copied{false};
 
 signal_line line;
@@ -85,7 +85,7 @@ signal_line line;
     _exit(127);
 }
 
-/// Calls f(begin, bytes) for what is in use of the own segment; neighbours together.
+/// Calls f(begin, bytes) for the used ranges of the own segment; adjacent ones are joined.
 template <class F>
 void for_each_used(F&& f)
 {
@@ -109,7 +109,7 @@ void find_holes() noexcept
     static unsigned char present[16 << 10];
     int const fd = the_core.addresses.descriptor();
     auto const base = static_cast<off_t>(the_core.addresses.file_offset(the_core.arena));
-    // What is not present may be in swap.
+    // A page that is not present may be in swap.
     auto const note = [&](std::byte* begin, std::byte* end) {
         while (begin < end && static_cast<std::size_t>(end - begin) >= long_hole) {
             off_t const at = base + (begin - the_core.segment);
@@ -188,7 +188,7 @@ void make_views() noexcept
     });
 }
 
-// What copies runs in a thread that shares everything of the C library's with the child, errno, too. So it calls the kernel by itself.
+// The copying thread shares the C library's state with the child, also errno. So it makes its system calls directly.
 
 #if defined(__x86_64__)
 [[gnu::always_inline]] inline long kernel(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) noexcept
@@ -218,7 +218,7 @@ void touch(std::byte* begin, std::size_t bytes) noexcept
 
 void copy_all() noexcept
 {
-    // Pieces of holes that are short are copied, too; long ones are anonymous memory, which nobody else changes.
+    // Short holes are copied, too; long ones are anonymous memory, which nobody else changes.
     std::size_t next = 0;
     for_each_used([&](std::byte* begin, std::size_t bytes) {
         std::byte* const end = begin + bytes;
@@ -245,7 +245,7 @@ struct {
 
 [[noreturn, gnu::noinline]] void copier_body() noexcept
 {
-    // Other descriptors than its own would keep open what the child closes.
+    // Inherited descriptors would keep open what the child closes.
     if (copier.end > 0)
         kernel(SYS_close_range, 0, copier.end - 1);
     kernel(SYS_close_range, copier.end + 1, ~0u);
@@ -257,11 +257,11 @@ struct {
         kernel(SYS_exit, 0);
 }
 
-/// A thread with a table of descriptors of its own, which the C library does not know. False where the kernel refuses.
+/// Starts a thread with a descriptor table of its own, unknown to the C library. False if the kernel refuses.
 [[gnu::noinline]] bool start_copier(int end) noexcept
 {
     constexpr long flags = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    // As long as the copying is expected to take; nobody waits for more than twice as long as without waiting.
+    // As long as the copying is expected to take: so no fork takes more than twice as long as if it copied immediately.
     constexpr long ns_per_page = 2'000;
     constexpr long most = 100'000'000;
     long const asked = fork_patience_ns.load(std::memory_order_relaxed);
@@ -307,7 +307,7 @@ void before() noexcept
     start_mutex.lock();
     if (the_core.now.load(std::memory_order_relaxed) == core::phase::forked && the_core.segment != nullptr &&
         !copied.load(std::memory_order_acquire))
-        copy_all();  // a child that forks: its own child has nobody who copies
+        copy_all();  // a child that forks itself: nobody would copy for its own child
     if (!in_use())
         return;
     the_core.memory.lock();  // in the order in which they are taken elsewhere
@@ -346,7 +346,7 @@ void in_child() noexcept
         let_go();
         the_core.forget_pool();
         make_views();
-        // Not worth a thread where it is as fast.
+        // Copying takes no longer than starting the thread.
         constexpr std::size_t little = std::size_t{1} << 20;
         if (to_copy < little || line.ends[1] < 0 || !start_copier(line.ends[1])) {
             copy_all();

@@ -24,7 +24,7 @@ namespace towline::heap {
 
 namespace {
 
-/// Says why there is no memory; std::bad_alloc's own text says nothing.
+/// A bad_alloc that says why there is no memory.
 class arena_full : public std::bad_alloc {
 public:
     explicit arena_full(std::size_t size) noexcept
@@ -49,8 +49,8 @@ private:
     char text_[224];
 };
 
-/// How the heap is opened. Keeps TOWLINE_HEAP_KEEP, or a quarter of what the machine (or cgroup) has, shared among the ranks. Throws
-/// usage_error for this and the heap's other settings, which the preload allocator reads before anybody could be told.
+/// How the heap is opened. Keeps TOWLINE_HEAP_KEEP warm, or a quarter of the memory of the machine (or cgroup), divided by the ranks.
+/// Throws usage_error for this and the heap's other settings, which the preload allocator reads where it cannot report them.
 core::options options_for(job::membership const& who)
 {
     (void)base::setting_switch("TOWLINE_HEAP", true);
@@ -60,13 +60,13 @@ core::options options_for(job::membership const& who)
     std::uint64_t const memory = std::min(base::total_memory(), limit.value_or(~std::uint64_t{0}));
     core::options how;
     how.keep = base::setting_bytes("TOWLINE_HEAP_KEEP", std::max(memory / 4 / static_cast<unsigned>(who.size()), least));
-    // Where the kernel does not overcommit, the touch of a page that it does not grant is SIGBUS.
+    // Without overcommit, the first touch of a page that the kernel cannot grant is SIGBUS.
     how.commit = base::setting_switch("TOWLINE_HEAP_COMMIT", base::first_line("/proc/sys/vm/overcommit_memory") == "2");
     how.limited = limit.has_value();
     return how;
 }
 
-/// The heap, open; opens it where that has not happened.
+/// The heap; opens it on the first call.
 core& opened()
 {
     if (the_core.now.load(std::memory_order_acquire) == core::phase::none) [[unlikely]] {
@@ -132,7 +132,7 @@ void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean)
             char const* failed = nullptr;
             opened = the_core.start(*who, options_for(*who), &failed) == 0;
         } catch (std::exception const&) {
-            // whoever uses the heap by name is told why
+            // an explicit user of the heap is told why
         }
         if (!opened)
             refused.store(true, std::memory_order_relaxed);

@@ -7,7 +7,7 @@
 // Blocks are allocated from the own arena only, may be freed by any process that owns them (see `deallocate`), and stay
 // readable after their arena's owner died.
 //
-// Thread-safe. What the preload allocator calls here never allocates big blocks itself.
+// Thread-safe. Functions that the preload allocator calls never allocate big blocks themselves.
 //
 // Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 64K), TOWLINE_HEAP_KEEP
 // (how much freed memory stays warm before the kernel gets it back; a quarter of the memory shared among the ranks, 64M at least),
@@ -33,7 +33,7 @@ static_assert(sizeof(address) == 16);
 inline constexpr std::size_t block_alignment = 64;
 
 /// `size` bytes, aligned to `alignment` (a power of two; at least 64 is given; beyond 2 MiB it holds in this process only), from this
-/// process's arena. Pages come from a warm pool where possible; their content is undefined. Joins the job if that has not happened.
+/// process's arena. Pages come from a warm pool where possible; their content is undefined. Joins the job if the process has not yet.
 /// Throws std::bad_alloc (what() says more) when the arena is full, and what membership::instance and the mapping of the heap throw.
 [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = 64);
 /// The same without throwing; null on failure.
@@ -44,13 +44,13 @@ inline constexpr std::size_t block_alignment = 64;
 /// A block of a dead peer's arena is forgotten. Null is allowed.
 void deallocate(void* block) noexcept;
 
-/// True if free and the global operator delete release blocks of the heap, too, whichever arena they lie in: the preload allocator serves this
-/// process, and nobody else has replaced free or the operators. Then whatever releases by them may own a block. Looked up once; false in a
+/// True if free and the global operator delete also release blocks of the heap, of any arena: the preload allocator serves this process,
+/// and nothing else has replaced free or the operators. Then objects that release by them may own a block. Looked up once; false in a
 /// forked child.
 [[nodiscard]] bool delete_releases() noexcept;
 
-/// Says that a block of `size` bytes now belongs to what will release it by free or delete. If it lies in a peer's arena its size is
-/// remembered until then, and a child that is forked meanwhile gets a copy of it, as of other memory.
+/// Notes that an object which releases by free or delete now owns a block of `size` bytes. The size of a block of a peer's arena is kept
+/// until the release, and a child that is forked meanwhile gets a copy of the block, as of other memory.
 void note_owned(void const* block, std::size_t size) noexcept;
 
 /// Bytes that the block at `block` can hold (at least what was asked for); of a peer's arena 0, unless note_owned said how many.
@@ -59,7 +59,7 @@ void note_owned(void const* block, std::size_t size) noexcept;
 /// undefined.
 [[nodiscard]] bool try_resize(void* block, std::size_t size) noexcept;
 
-/// True if the byte is in the window (any rank's segment); a subtraction and a compare. False in a program that never used the heap.
+/// True if the byte is in the window (any rank's segment): a subtraction and a compare. False in a program that never used the heap.
 [[nodiscard]] bool contains(void const* pointer) noexcept;
 /// The shared address of a range, if the whole of it lies in one segment.
 [[nodiscard]] std::optional<address> find(void const* pointer, std::size_t size) noexcept;
@@ -87,10 +87,10 @@ struct statistics {
 /// full) null. Calls no malloc of this size. `clean` says whether the block reads as zeros.
 [[nodiscard]] void* allocate_if_launched(std::size_t size, std::size_t alignment, bool& clean) noexcept;
 
-// After fork the child has a snapshot of its own arena and private views of the peers', at the same addresses: whatever it writes stays
-// there. Its `allocate` gives plain private memory from then on; `deallocate` of what it inherited does nothing. fork returns in the parent
-// when what is in use of the arena, and noted blocks of others, have been copied, or when the child has executed a program or ended, which
-// it has time for (fork.cpp); posix_spawn, vfork, system and popen copy nothing. Other blocks that peers handed over lie in the peers'
-// arenas: a child sees later changes of those by its parent, until it writes to them itself.
+// After fork the child has a snapshot of its own arena and private views of the peers', at the same addresses: its writes stay its own.
+// Its `allocate` returns plain private memory from then on; `deallocate` of inherited blocks does nothing. fork returns in the parent when
+// the used part of the arena, and noted blocks of peers' arenas, have been copied, or when the child has executed a program or ended within
+// the time that fork.cpp gives it. posix_spawn, vfork, system and popen copy nothing. Other handed-over blocks lie in the peers' arenas: a
+// child sees later changes of those by its parent, until it writes to their pages itself.
 
 } // namespace towline::heap

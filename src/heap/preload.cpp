@@ -17,7 +17,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-// What glibc's allocator is called when somebody stands in front of it.
+// glibc's allocator by the names that are never interposed.
 extern "C" {
 void* __libc_malloc(std::size_t) noexcept;
 void* __libc_calloc(std::size_t, std::size_t) noexcept;
@@ -30,7 +30,7 @@ namespace heap = towline::heap;
 
 namespace {
 
-constexpr std::size_t least_threshold = heap::core::big;  // the pool of small blocks is not for malloc: it calls malloc itself
+constexpr std::size_t least_threshold = heap::core::big;  // malloc must not use the pool of small blocks, which calls malloc itself
 std::size_t threshold = ~std::size_t{0};
 std::size_t (*usable_size_of_libc)(void*) = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local bool inside = false;
@@ -42,7 +42,7 @@ __attribute__((constructor)) void prepare()
         if (std::getenv("TOWLINE_JOB") != nullptr && towline::base::setting_switch("TOWLINE_HEAP", true))
             threshold = std::max<std::size_t>(towline::base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 64 << 10), least_threshold);
     } catch (std::exception const& e) {
-        // A shell or a tool between the launcher and the program is not stopped by it; the program is, when it opens the heap.
+        // A bad value does not stop a shell or tool between the launcher and the program; it stops the program, when it opens the heap.
         std::fprintf(stderr, "towline: %s\n", e.what());
     }
 }
@@ -52,7 +52,7 @@ bool ours(void const* block) noexcept
     return heap::the_core.addresses.contains(block);
 }
 
-/// A block from the arena, or null. Whatever the heap allocates meanwhile comes from glibc.
+/// A block from the arena, or null. Nested allocations of the heap itself come from glibc.
 void* from_arena(std::size_t size, std::size_t alignment, bool& clean) noexcept
 {
     if (inside)
@@ -89,7 +89,7 @@ void* from_arena(std::size_t size, std::size_t alignment, bool& clean) noexcept
     errno = saved;
 }
 
-/// A block of glibc's goes, or moves.
+/// Reports that a block of glibc's is about to be freed or moved.
 void tell_plain(void* block) noexcept
 {
     std::size_t const bytes = usable_size_of_libc != nullptr && block != nullptr ? usable_size_of_libc(block) : 0;
@@ -105,11 +105,11 @@ void tell_plain(void* block) noexcept
     __libc_free(block);
 }
 
-/// At least one of old block and new size belongs to the arena, or somebody wants to know of releases. Null leaves the old block as it is.
+/// realloc where the old block or the new size belongs to the arena, or releases are watched. Null leaves the old block as it is.
 [[gnu::noinline]] void* reallocate(void* block, std::size_t size) noexcept
 {
     if (!ours(block)) {
-        tell_plain(block);  // where this fails nothing has gone, and what was registered is made anew
+        tell_plain(block);  // if realloc fails the block stays, and a dropped registration is made again
         if (size < threshold)
             return __libc_realloc(block, size);
         bool clean = false;
@@ -130,7 +130,7 @@ void tell_plain(void* block) noexcept
     if (fresh == nullptr)
         return nullptr;
     std::size_t had = heap::usable_size(block);
-    if (had == 0) {  // a peer's, handed over and not noted: only its owner knows its size, but all of the segment can be read
+    if (had == 0) {  // a handed-over block of a peer, not noted: only its owner knows its size, but the whole segment is readable
         heap::window& all = heap::the_core.addresses;
         had = std::min<std::size_t>(all.segment_bytes() - all.offset_of(block), size);
         if (all.map(all.arena_of(block), all.offset_of(block) + had) != 0) {
@@ -159,7 +159,7 @@ std::size_t page_size() noexcept
 
 extern "C" {
 
-/// For heap::delete_releases: the presence of this function says who is in charge, its value whether it is.
+/// For heap::delete_releases: its presence says that this allocator is preloaded, its value whether it serves from the arena.
 [[gnu::visibility("default")]] bool towline_malloc_serves() noexcept
 {
     return threshold != ~std::size_t{0};

@@ -17,7 +17,7 @@ std::uintptr_t down(std::uintptr_t a, std::size_t granule) noexcept
     return a & ~(std::uintptr_t{granule} - 1);
 }
 
-/// As far as there are addresses.
+/// Rounds up, but not beyond the last address.
 std::uintptr_t up(std::uintptr_t a, std::size_t granule) noexcept
 {
     std::uintptr_t const last = down(last_address, granule);
@@ -83,7 +83,7 @@ bool registration_cache::make_room(std::size_t bytes)
 
 std::optional<registration_cache::place> registration_cache::try_make(space of, std::uintptr_t begin, std::uintptr_t end)
 {
-    // What it overlaps retires first: a back-end need not take the same bytes twice at a time, unless they are in use.
+    // Overlapping ranges retire first: a back-end need not hold the same bytes twice, unless they are in use.
     for (auto i = first_overlap(of, begin, end); i != index_.end(); i = first_overlap(of, begin, end)) {
         ++counts_.merged;
         retire(i);
@@ -125,7 +125,7 @@ registration_cache::lease registration_cache::acquire(space of, std::uintptr_t b
         ++i->second->users;
         return {*this, i->second};
     }
-    // One range over this and all that it overlaps.
+    // One range covers this request and all ranges that it overlaps.
     std::uintptr_t from = down(begin, limits_.granule);
     std::uintptr_t to = up(end, limits_.granule);
     for (auto i = first_overlap(of, from, to); i != index_.end() && i->first.first == of && i->first.second < to; ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// Ranges of memory that something expensive was done to: attached from a peer (XPMEM), or registered with a network. Keeps what was made
-// for the next time, so that a buffer that is used again costs a look-up.
+// A cache of memory ranges that were expensive to prepare: attached from a peer (XPMEM), or registered with a network. A buffer that is
+// used again costs a look-up.
 //
 // A range belongs to a *space*: an address space, by a number that the user of the cache chooses (say 0 the own one, 1 + rank a peer's).
 // Ranges of different spaces never meet. Inside a space the ranges that can be found are disjoint: a request that overlaps what is there
@@ -14,7 +14,7 @@
 // (FIFO: in the order in which they were made; a buffer that was used early and often is made anew once in a while, and nothing is written
 // on a hit). Where that is not enough, a request is refused, and its user takes another way.
 //
-// What makes a range wrong, and who says so:
+// What makes a range stale, and who reports that:
 //   own memory, registered with a network   The registration holds the pages that were there when it was made. When the memory goes back
 //                                            to the kernel, the addresses may come again with other pages. The allocator says so itself
 //                                            (heap/releases.hpp): whoever keeps such ranges subscribes there and calls `invalidate`. No
@@ -45,7 +45,7 @@ public:
     using space = std::uint32_t;
     using handle = std::uintptr_t;
 
-    /// What is done to ranges.
+    /// What prepares ranges.
     class back_end {
     public:
         virtual ~back_end() = default;
@@ -87,8 +87,8 @@ public:
     /// A range that covers [begin, begin + bytes); empty where there is no room, the back-end refuses, or the request is empty or wraps.
     [[nodiscard]] lease acquire(space, std::uintptr_t begin, std::size_t bytes) noexcept;
 
-    /// Every range that overlaps is found no more. Those in use are dropped when their last lease ends: what a lease holds stays usable as
-    /// far as the back-end can promise. The number of ranges. Costs a load where nothing is kept; may be called from inside free().
+    /// Overlapping ranges are found no more; those in use are dropped when their last lease ends, and stay as usable as the back-end can
+    /// promise. Returns the number of ranges. One load while the cache is empty; may be called from inside free().
     std::size_t invalidate(space, std::uintptr_t begin, std::size_t bytes) noexcept;
     std::size_t invalidate_space(space) noexcept;
 

@@ -14,11 +14,11 @@ constinit closer_look takes_closer_look;
 void look_closer_at_heap() noexcept
 {
     unsigned seen = 0;
-    do {  // until it is right for the number of watchers that there are
+    do {  // until the bound fits the present number of watchers
         seen = release_watchers.load(std::memory_order_seq_cst);
         window const& heap = the_core.addresses;
         bool const open = heap.arenas() != 0;
-        // In between blocks may be looked at that need not be, never the other way round.
+        // Meanwhile free() may handle more blocks specially than needed, never fewer.
         takes_closer_look.bytes.store(~std::size_t{0}, std::memory_order_seq_cst);
         std::uintptr_t const begin = seen != 0 || !open ? 0 : reinterpret_cast<std::uintptr_t>(heap.segment(0));
         takes_closer_look.begin.store(begin, std::memory_order_seq_cst);

@@ -1,11 +1,11 @@
 #pragma once
-// Memory of this process that goes back to where it came from, told by the allocators that give it back: what was registered by its pages
-// (with a network) is wrong from then on. Told are
-//   the arena          when it gives pages back to the kernel (not when a block is freed: its pages stay, and so does what is registered)
+// Notices of memory that goes back to the kernel or to glibc, from the allocators that give it back: a registration of its pages with a
+// network is stale from then on. Notices come from
+//   the arena          when it gives pages back to the kernel (not when a block is freed: its pages and their registration stay valid)
 //   malloc under the launcher   blocks from `least_plain` bytes on that are not in the arena, when they are freed or moved by realloc
-// Memory that the program maps and unmaps by itself is not: nobody may keep a registration of it.
+// There are none of memory that the program maps and unmaps by itself: nobody may keep a registration of it.
 //
-// Functions that are told run inside free(), under locks of the allocator: they must not allocate, free or wait for who does.
+// Subscribed functions run inside free(), under locks of the allocator: they must not allocate, free, or wait for a thread that does.
 
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace towline::heap {
 
-/// Blocks of malloc of at least this are told.
+/// Notices come of malloc's blocks of at least this many bytes.
 inline constexpr std::size_t least_plain = std::size_t{64} << 10;
 
 struct release_watcher {
@@ -21,14 +21,14 @@ struct release_watcher {
     void* context = nullptr;
 };
 
-/// Subscribes; false where all places are taken. From now on until `unwatch_releases` returns the function is called by any thread.
+/// Subscribes; false if all places are taken. Any thread may call the function until `unwatch_releases` returns.
 /// Thread-safe.
 [[nodiscard]] bool watch_releases(release_watcher) noexcept;
-/// Ends it. Waits for calls that are under way on other threads; not from inside the function.
+/// Unsubscribes. Waits for calls under way on other threads; not from inside the function.
 void unwatch_releases(release_watcher) noexcept;
 
-/// What free() and realloc() under the launcher look at closer: blocks of the shared heap, or, while anybody wants to know of releases,
-/// all. One compare for both questions, because every free() of a program pays for it.
+/// The blocks that free() and realloc() under the launcher handle specially: those of the shared heap, or all while releases are watched.
+/// One compare answers both questions, because every free() of a program pays for it.
 struct closer_look {
     std::atomic<std::uintptr_t> begin{0};
     std::atomic<std::size_t> bytes{0};
@@ -41,9 +41,9 @@ extern constinit closer_look takes_closer_look;
 /// The heap has opened; before its first block is given out.
 void look_closer_at_heap() noexcept;
 
-/// Whether anybody wants to know.
+/// Whether releases are watched.
 extern constinit std::atomic<unsigned> release_watchers;
-/// In a forked child: nobody wants to know any more, and locks may be held by threads that it does not have.
+/// In a forked child: ends all subscriptions; locks may be held by threads that the child does not have.
 void forget_release_watchers() noexcept;
 void tell_release_slow(void const* begin, std::size_t bytes) noexcept;
 inline void tell_release(void const* begin, std::size_t bytes) noexcept

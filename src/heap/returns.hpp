@@ -1,7 +1,7 @@
 #pragma once
 // How a process gives blocks back to the arena that they came from: a few slots in one cache line, and behind them a list that is
 // linked through the blocks themselves. Anybody pushes, only the owner takes; taking is an exchange, so there is no ABA.
-// Lives in the arena's first page, zero at first. What is read from here may be anything: the owner checks every offset.
+// Lives in the arena's first page, zero at first. Peers may write anything here: the owner checks every offset.
 
 #include "base/prefetch.hpp"
 
@@ -23,7 +23,7 @@ struct alignas(64) return_box {
         for (unsigned i = 0; i < 2; ++i) {
             std::uint64_t nothing = 0;
             auto& slot = slots[(preferred_slot + i) % slots.size()];
-            // No look before: it would fetch the line twice, to read and to write.
+            // No load before the exchange: it would fetch the line twice, first shared, then exclusive.
             if (slot.compare_exchange_strong(nothing, offset, std::memory_order_acq_rel, std::memory_order_relaxed))
                 return;
         }
@@ -33,7 +33,7 @@ struct alignas(64) return_box {
         while (!list.compare_exchange_weak(head, offset, std::memory_order_acq_rel, std::memory_order_relaxed));
     }
 
-    /// Fetches the line for writing, for who expects to find something.
+    /// Prefetches the line for ownership, for an owner that expects to find something.
     void expect() noexcept { base::prefetch_to_write(&list); }
 
     /// True if a take would find something; plain loads of one line.
@@ -59,7 +59,7 @@ struct alignas(64) return_box {
                 }
         if (list.load(std::memory_order_relaxed) == 0)
             return number;
-        // A list that leads in a circle ends too: a given block is no longer a block, so `link_of` refuses it the second time.
+        // A circular list ends, too: a block that was given is free, so that `link_of` refuses it the second time.
         for (std::uint64_t offset = list.exchange(0, std::memory_order_acq_rel); offset != 0;) {
             std::uint64_t* const link = link_of(offset);
             if (link == nullptr)

@@ -1,4 +1,4 @@
-// Whether what releases memory by free or operator delete may own blocks of the heap.
+// Whether objects that release memory by free or operator delete may own blocks of the heap.
 
 #include "heap/core.hpp"
 #include "heap/heap.hpp"
@@ -10,7 +10,7 @@ namespace towline::heap {
 
 namespace {
 
-/// The program or library that defines a symbol, as this process sees it.
+/// The program or library whose definition of a symbol this process uses.
 Dl_info definition_of(char const* symbol) noexcept
 {
     Dl_info about{};
@@ -22,7 +22,7 @@ Dl_info definition_of(char const* symbol) noexcept
 
 bool preload_allocator_serves() noexcept
 {
-    // It asks for what malloc and free are to everybody: a sanitizer, a checker or another allocator in front of ours answers instead of it.
+    // Looks up malloc and free as everybody does: a sanitizer, a checker or another allocator in front of ours is found instead.
     constexpr char const* family[] = {"malloc", "free", "calloc", "realloc", "aligned_alloc", "posix_memalign", "malloc_usable_size"};
     constexpr char const* mark = "towline_malloc_serves";
     void const* const library = definition_of(mark).dli_fbase;
@@ -34,13 +34,13 @@ bool preload_allocator_serves() noexcept
     return true;
 }
 
-/// libstdc++'s operators call malloc, aligned_alloc and free. A program that replaces one of them, or has them linked in, is not looked into.
+/// libstdc++'s operators call malloc, aligned_alloc and free. Operators that a program replaces, or links statically, are not trusted.
 bool operators_are_the_default() noexcept
 {
     constexpr char const* operators[] = {
         "_Znwm", "_ZnwmSt11align_val_t",                     // new
         "_ZdlPv", "_ZdlPvm",                                 // delete
-        "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t",   // delete of what is aligned more
+        "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t",   // delete of over-aligned objects
     };
     for (char const* const name : operators) {
         char const* const file = definition_of(name).dli_fname;

@@ -1,5 +1,5 @@
 #pragma once
-// For fork.cpp: a forked child tells its parent something once.
+// For fork.cpp: a one-time signal from a forked child to its parent.
 
 #include <atomic>
 #include <cerrno>
@@ -11,7 +11,7 @@
 
 namespace towline::heap {
 
-/// How the child tells that it has its copy: a pipe, whose end also tells when the child dies; where no descriptor is left, a shared word.
+/// By it the child says that it has its copy: a pipe, which also closes when the child dies; if no descriptor is left, a shared word.
 struct signal_line {
     static constexpr int patience_ms = 60'000;  ///< where there is no pipe
     int ends[2] = {-1, -1};
@@ -33,7 +33,7 @@ struct signal_line {
         if (word != nullptr)
             word->store(1, std::memory_order_release);
     }
-    /// Until the child has told, or nobody can tell any more.
+    /// Waits until the child has signalled, or has ended.
     void wait() noexcept
     {
         if (ends[0] >= 0) {

@@ -31,7 +31,7 @@ int window::open(job::membership const& who, std::uint64_t own_bytes) noexcept
     auto const& header = who.header();
     auto const arenas = static_cast<std::size_t>(who.size());
     std::size_t const bytes = arenas * header.segment_bytes;
-    // Addresses agree with file offsets in their low bits where segments begin at a huge page, so that huge pages can be mapped.
+    // Addresses and file offsets agree modulo the size of a huge page, so that huge pages can be mapped.
     void* const reserved = mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (reserved == MAP_FAILED)
         return errno;
@@ -46,7 +46,7 @@ int window::open(job::membership const& who, std::uint64_t own_bytes) noexcept
         base_.store(0, std::memory_order_relaxed);
         return error;
     };
-    // mlockall passes over what is inaccessible. A core dump does not: it would write a view of a file, and allocate its holes.
+    // mlockall skips inaccessible mappings. A core dump does not: it would read the file and allocate its holes.
     if (mmap(reinterpret_cast<void*>(base), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, who.fd(),
              static_cast<off_t>(header.segments_begin)) == MAP_FAILED)
         return give_back(errno);
@@ -70,7 +70,7 @@ int window::open(job::membership const& who, std::uint64_t own_bytes) noexcept
     return 0;
 }
 
-/// Under the lock: what is accessible ends at `end` now. Core dumps are not changed.
+/// Under the lock: moves the end of the accessible part to `end`. Does not change what core dumps have.
 int window::extend(std::uint32_t arena, std::uint64_t end) noexcept
 {
     std::uint64_t const had = mapped_[arena].load(std::memory_order_relaxed);
@@ -89,7 +89,7 @@ int window::map_more(std::uint32_t arena, std::uint64_t end) noexcept
         return 0;
     std::uint64_t const most = segment_bytes();
     int error = extend(arena, std::min(round_up(end + 1, peer_step), most));
-    // A whole segment lies beside the next in one mapping: where there may not be more mappings (vm.max_map_count) that may still work.
+    // The kernel joins whole accessible segments into one mapping: that may still work at the limit of mappings (vm.max_map_count).
     if (error == ENOMEM)
         error = extend(arena, most);
     if (error == 0 && had == 0)
@@ -144,7 +144,7 @@ int window::map_private(std::uint32_t arena, std::uint64_t begin, std::uint64_t 
     if (begin == end)
         return 0;
     int error = view(PROT_READ | PROT_WRITE);
-    // Under strict accounting of memory a writable view may be too much to promise; reading is always allowed.
+    // Under strict overcommit accounting the kernel may refuse a writable private mapping; a read-only one is always allowed.
     if (error == ENOMEM)
         error = view(PROT_READ);
     if (error == 0)

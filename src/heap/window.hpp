@@ -1,8 +1,8 @@
 #pragma once
 // The window: one reservation of addresses for the segments of all ranks, so that pointers and shared addresses are converted by
-// arithmetic. It is one mapping of the job's file, inaccessible at first. Each segment becomes accessible from its start on, as far as it
-// is used: so mlockall populates, and a core dump writes, what is used and not the whole file. Never closed: pointers into it may live until
-// the process ends.
+// arithmetic. It is one mapping of the job file, inaccessible at first. Each segment becomes accessible from its start on, as far as it is
+// used: so mlockall populates, and a core dump writes, the used parts and not the whole file. Never unmapped: pointers into it may live
+// until the process ends.
 
 #include "heap/heap.hpp"
 
@@ -18,7 +18,7 @@ namespace towline::heap {
 
 class window {
 public:
-    /// What one call to the kernel makes accessible of a segment at least.
+    /// Bytes of a segment that one system call makes accessible, at least.
     static constexpr std::uint64_t own_step = std::uint64_t{2} << 20;
     static constexpr std::uint64_t peer_step = std::uint64_t{8} << 20;
 
@@ -48,18 +48,18 @@ public:
     }
     [[nodiscard]] std::uint32_t attached() const noexcept { return attached_.load(std::memory_order_relaxed); }
 
-    /// Makes the first `end` bytes of a segment accessible, and the byte behind them where there is one. 0 or errno. Costs a load and a
-    /// compare once they are.
+    /// Makes the first `end` bytes of a segment accessible, and the byte behind them if there is one. 0 or errno. A load and a compare if
+    /// they are accessible already.
     [[nodiscard]] int map(std::uint32_t arena, std::uint64_t end) noexcept
     {
         return end < mapped_[arena].load(std::memory_order_acquire) ? 0 : map_more(arena, end);
     }
     /// Makes a part of the own segment accessible, and part of core dumps. False where the kernel refuses.
     [[nodiscard]] bool show(std::byte* begin, std::size_t bytes) noexcept;
-    /// A part of the own segment holds nothing now: core dumps leave it out.
+    /// A part of the own segment is unused now: excludes it from core dumps.
     void hide(std::byte* begin, std::size_t bytes) noexcept;
 
-    /// Allocates the pages of an accessible part of any segment. False, and nothing is allocated, where the kernel refuses.
+    /// Allocates the pages of an accessible part of any segment. False, and nothing is allocated, if the kernel refuses.
     [[nodiscard]] bool commit(std::byte* begin, std::size_t bytes) const noexcept;
 
     // fork; see fork.cpp
@@ -67,9 +67,9 @@ public:
     void unlock() { mutex_.unlock(); }
     /// How much of a segment is accessible.
     [[nodiscard]] std::uint64_t mapped(std::uint32_t arena) const noexcept { return mapped_[arena].load(std::memory_order_relaxed); }
-    /// In a forked child: replaces the view of a peer's segment, as far as it is accessible, by one whose changes stay here. 0 or errno.
+    /// In a forked child: replaces the accessible part of a peer's segment by a private mapping. 0 or errno.
     [[nodiscard]] int make_private(std::uint32_t arena) noexcept { return map_private(arena, 0, mapped(arena)); }
-    /// What becomes accessible from now on is such a view, too.
+    /// Parts that become accessible later are private, too.
     void become_private() noexcept { private_ = true; }
     [[nodiscard]] int descriptor() const noexcept { return fd_; }
     [[nodiscard]] std::uint64_t file_offset(std::uint32_t arena) const noexcept

@@ -1,5 +1,5 @@
-// The search for ranks that wait for each other. What waits is a thread of a rank, or a call that a rank runs for another and that waits
-// itself: a call that runs, and that others wait for, is no part of a cycle.
+// The search for ranks that wait for each other. The nodes are the threads of a rank, and remote calls that a rank runs and that wait
+// themselves. A call that computes, and for which others wait, is no part of a cycle.
 
 #include "job/waits.hpp"
 

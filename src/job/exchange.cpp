@@ -1,4 +1,4 @@
-// What members of a job do together through the control block: cards, fences, leaving.
+// What ranks do through the control block: cards, fences, leaving.
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
@@ -78,7 +78,7 @@ void membership::fence(std::chrono::milliseconds timeout, char const* call)
     std::uint32_t const number = self().fences.fetch_add(1, std::memory_order_seq_cst) + 1;
     base::deadline const end(timeout);
 
-    // Who is missing: alive, and has not arrived here. (Arrivals wrap around after 2^32 fences.)
+    // Missing ranks are alive and have not arrived here. (Arrivals wrap around after 2^32 fences.)
     auto arrived = [number](rank_slot const& slot) {
         return static_cast<std::int32_t>(slot.fences.load(std::memory_order_seq_cst) - number) >= 0;
     };
@@ -127,7 +127,7 @@ void membership::fence(std::chrono::milliseconds timeout, char const* call)
     for (;;) {
         std::uint32_t const key = generation.load(std::memory_order_seq_cst);
         if (std::all_of(slots_, slots_ + size(), arrived))
-            return;  // whoever died since died after this fence
+            return;  // a rank that died since then died after this fence
         tell_deaths();
         int const missing = first_missing();
         if (missing < 0)
@@ -164,7 +164,7 @@ void abort_process(membership* of, int code, std::string_view explanation) noexc
     base::log_line(explanation);
     if (of != nullptr)
         of->self().marks.fetch_or(mark_explained);
-    // Not where another thread holds the stream, perhaps for ever.
+    // Skip a stream whose lock another thread holds, perhaps for ever.
     if (ftrylockfile(stdout) == 0) {
         (void)fflush_unlocked(stdout);
         funlockfile(stdout);

@@ -41,7 +41,7 @@ std::uint64_t soft_limit(int resource)
     return limit.rlim_cur;
 }
 
-/// Bytes that all segments may have together, and who says so.
+/// The limit on all segments together, and what sets it.
 struct bound {
     std::uint64_t bytes;
     char const* why;
@@ -130,13 +130,13 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
             fmt::format("making a job file of {} MiB (sparse; ulimit -f, TOWLINE_SEGMENT)", (control + size * segment) >> 20), errno);
 
     std::size_t const mapped = sizeof(control_header) + size * sizeof(rank_slot);
-    // Before anybody touches it: where there is no memory for it a touch is SIGBUS.
+    // Before the first touch, which is SIGBUS if there is no memory.
     if (fallocate(file.get(), 0, 0, static_cast<off_t>(mapped)) != 0 && (errno == ENOSPC || errno == ENOMEM))
         throw system_error("memory for the control block of a job (vm.overcommit_memory, the cgroup's limit)", errno);
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (memory == MAP_FAILED)
         throw system_error("mapping the control block", errno);
-    auto& header = *static_cast<control_header*>(memory);  // the file reads as zeros, which is what every other field begins as
+    auto& header = *static_cast<control_header*>(memory);  // the file reads as zeros, the initial value of every other field
     header.version = control_version;
     header.size = size;
     header.segments_begin = control;
@@ -207,7 +207,7 @@ checked_header read_header(int job_fd)
     int const seals = fcntl(job_fd, F_GET_SEALS);
     if (seals < 0 || (seals & F_SEAL_SHRINK) == 0)
         throw error("it is not a sealed file");
-    // A copy is checked, and the copy is used: the file may change at any moment.
+    // Check a copy, and use the copy: ranks may change the file at any moment.
     alignas(control_header) std::array<std::byte, sizeof(control_header)> copy{};
     std::size_t have = 0;
     while (have < copy.size()) {

@@ -38,7 +38,7 @@ public:
     control_view& operator=(control_view const&) = delete;
     ~control_view();
 
-    /// Ranks may write here, and whatever they like.
+    /// Ranks may write anything here.
     [[nodiscard]] control_header& header() const noexcept { return *header_; }
     [[nodiscard]] std::span<rank_slot> slots() const noexcept { return {reinterpret_cast<rank_slot*>(header_ + 1), size_}; }
     /// The job's name, as it was when this view was made.
@@ -53,7 +53,7 @@ private:
     std::string id_;
 };
 
-/// What of a header holds for as long as a job runs, read once and checked.
+/// The constant fields of a header, read once and checked.
 struct checked_header {
     std::uint32_t size = 0;
     std::string id;  ///< printable

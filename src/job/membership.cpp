@@ -37,7 +37,7 @@ enum : int { outside = 0, joining = 1, member = 2 };
 std::atomic<int> stage{outside};
 std::atomic<bool> in_forked_child{false};
 
-/// A program that never loads the library (a shell, a wrapper) must not take the place of the rank that it starts.
+/// Whether the process has loaded the library. A shell or wrapper that never does must not claim the slot of the rank that it starts.
 bool library_is_loaded() noexcept
 {
     static std::atomic<unsigned long long> last_adds{0};
@@ -140,7 +140,7 @@ struct joiner {
         if (barrier && !base::register_membarrier())
             return {kind::usage, "names a job that uses membarrier(2), which this process may not: start it with TOWLINE_MEMBARRIER=off",
                     0};
-        // Nobody but us may outlive the launcher, and our own children are not ranks.
+        // The kernel kills a rank whose launcher dies. Its own children do not inherit that.
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (failure const f = map(fd, size); f.what != kind::ok)
             return f;
@@ -187,7 +187,7 @@ struct watch {
     }
     ~watch()
     {
-        // Who should have done more first stays a member: the launcher finds that it has ended all the same.
+        // A rank that should have ended MPI first stays a member: the launcher then finds that it has ended without that.
         if (auto& m = joiner::get().self; stage.load(std::memory_order_acquire) == member && (m.self().marks.load() & mark_unfinished) == 0)
             m.leave();
     }

@@ -91,7 +91,7 @@ std::string call_of(pid_t pid)
     auto const line = base::first_line(fmt::format("/proc/{}/syscall", pid).c_str());
     if (line && !line->empty() && line->front() >= '0' && line->front() <= '9')
         return name_of_call(std::atol(line->c_str()));
-    // The place in the kernel needs fewer rights. Some names say as much as the call.
+    // The kernel function (wchan) needs fewer rights than the system call, and some of its names say as much.
     auto const place = base::first_line(fmt::format("/proc/{}/wchan", pid).c_str());
     for (auto const& [part, name] : {std::pair{"nanosleep", "nanosleep"}, {"futex", "futex: a lock, a condition or a thread's end"},
                                      {"pipe_read", "read"}, {"pipe_write", "write"}, {"n_tty_read", "read"}, {"do_wait", "wait"},

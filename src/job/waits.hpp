@@ -1,6 +1,6 @@
 #pragma once
-// What the ranks of a job wait for, and which calls they run, for people: each rank tells of what lasts, in its slot; whoever can map the
-// control block reads what all of them wait for, and finds the ranks that wait for each other. Nothing here is on the way of a message.
+// What the ranks of a job wait for, and which calls they run, for people: each rank reports waits that last in its slot. A process that
+// maps the control block reads the reports of all, and finds ranks that wait for each other. Nothing here is on the path of a message.
 
 #include "job/process_state.hpp"
 
@@ -66,7 +66,7 @@ struct wait_report {
 /// Cuts the text to what fits, with a NUL behind it.
 void set_text(std::span<char> to, std::string_view text) noexcept;
 
-/// Where a rank tells. One writer at a time; readers in any process, who see a whole report or none. All zeros: none.
+/// Where a rank reports. One writer at a time; readers in any process see a whole report or none. All zeros: none.
 struct wait_board {
     void publish(wait_report const&) noexcept;
     void clear() noexcept;

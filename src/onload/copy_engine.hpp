@@ -1,9 +1,9 @@
 #pragma once
-// The copy engine: moves bytes while whoever asked does something else. One small interface, several makers:
+// The copy engine: copies bytes while the submitting thread does something else. One interface, several implementations:
 //
-//   inline_engine   copies inside `submit`; the end is told by the next `poll` as with the others               (inline_engine.hpp)
-//   helper_engine   a thread on a core that is spare takes tasks from a queue and signals their ends in another  (helper_engine.hpp);
-//                   whoever polls may `help`, so that two cores copy. Memory of a process that is not mapped is read and written
+//   inline_engine   copies inside `submit`; the next `poll` reports the end, as with the others                  (inline_engine.hpp)
+//   helper_engine   a thread on a spare core takes tasks from a queue and puts their ends into another          (helper_engine.hpp);
+//                   a polling thread may `help`, so that two cores copy. Memory of a process that is not mapped is read and written
 //                   by the same thread with process_vm_readv/writev
 //
 // The idea is the on-loading of MVAPICH2 and its successors: task queues and signal queues between a process and a core that copies.
@@ -36,7 +36,7 @@ struct range {
     std::size_t bytes;
 };
 
-/// Which side of a task is memory of another process.
+/// Which side of a task is another process's memory.
 enum class reach : std::uint8_t {
     here,        ///< both are mapped in this process
     reads_peer,  ///< `from` is an address in the process `pid`

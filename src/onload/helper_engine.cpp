@@ -23,7 +23,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-/// How often this process was forked on the way here: threads of before do not exist.
+/// Counts forks between the first process and this one: threads that were started before a fork do not exist here.
 std::atomic<std::uint32_t> forks{0};
 
 void count_forks()
@@ -40,7 +40,7 @@ public:
             if (round < 64)
                 base::cpu_relax();
             else
-                ::sched_yield();  // the holder may have lost its core to us
+                ::sched_yield();  // the holder may have been preempted by this thread
         }
     }
     void unlock() noexcept { word_.store(0, std::memory_order_release); }
@@ -138,7 +138,7 @@ public:
 private:
     void call() noexcept
     {
-        event_.notify(base::fence_side::notifier_fences);  // a full fence: what follows is looked at after the task is there
+        event_.notify(base::fence_side::notifier_fences);  // a full fence: the loads below come after the task's store
         if (options_.call_back != nullptr && idling_.load(std::memory_order_relaxed))
             options_.call_back(options_.context);
     }

@@ -17,13 +17,13 @@ namespace towline::onload {
 struct helper_options {
     std::vector<int> cores{};               ///< the thread runs on these only; empty: where its maker may run
     std::uint32_t slots = 64;               ///< tasks under way at most; a power of two
-    std::uint64_t chunk = 128 * 1024;       ///< bytes that a core takes at once, when two copy
+    std::uint64_t chunk = 128 * 1024;       ///< bytes that a thread claims at a time, when two copy
     std::chrono::nanoseconds spin = std::chrono::microseconds{20};  ///< after work, before it sleeps
     char const* thread_name = "towline copies";                     ///< at most 15 characters
     /// Called on the helper's thread after ends were signalled: wakes whoever polls. Null: nobody sleeps.
     void (*ended)(void* context) = nullptr;
-    /// Called on the helper's thread while it has no task, for other work of this core: how long it may sleep (zero: call again at once,
-    /// max: until there is a task or `wake`). It returns soon when `waiting` or `stopping` becomes true. Null: none.
+    /// Called on the helper's thread while it has no task, for other work on this core. Returns how long the thread may sleep (zero: call
+    /// again immediately, max: until a task or `wake`). Must return soon after `waiting` or `stopping` becomes true. Null: none.
     std::chrono::nanoseconds (*idle)(void* context) = nullptr;
     /// Called by submit after the task is in the queue, where `idle` is running: it may sleep somewhere else. Null: it does not.
     void (*call_back)(void* context) = nullptr;

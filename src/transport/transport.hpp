@@ -1,6 +1,6 @@
 #pragma once
-// The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types, calls or reliability above what it
-// promises in its capabilities. Adding a transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
+// The transport interface: the low-level protocol. Knows bytes and peers; nothing of tags, types or calls, and promises no more reliability
+// than its capabilities say. A new transport is one folder and one line in table.cpp; tests/conformance runs every test over each.
 //
 // Threads: any thread may call `try_send`, `try_send_inline`, `get`, `put`, `expose` and `conceal`; sends to one peer are serialized inside
 // the component. `poll`, `peek`, `pass`, `pending` and `peer_died` are called by one thread at a time (the engine holds a token). Handlers
@@ -25,7 +25,7 @@ using handler_id = std::uint8_t;
 
 /// Tells the engine how to use a component. Bytes, nanoseconds, bytes per nanosecond (GB/s).
 struct capabilities {
-    std::size_t max_inline = 0;  ///< payloads up to this go the short way, try_send_inline
+    std::size_t max_inline = 0;  ///< largest payload of try_send_inline
     std::size_t max_eager = 0;   ///< largest payload of one message; try_send refuses more
     bool can_get = false;        ///< `get` and `put` move regions
     bool can_map = false;        ///< `map` gives pointers into peers' heap arenas
@@ -38,8 +38,8 @@ struct capabilities {
 /// Called for each arriving message. `payload` is a view into the transport's memory (aligned to 8), valid until the handler returns.
 using handler = void (*)(void* context, peer source, std::span<std::byte const> payload);
 
-/// The handler of a message of at most max_inline bytes, and the lengths of its two parts: one word, so that all that is needed to send it
-/// stays in registers.
+/// The handler of a message of at most max_inline bytes, and the lengths of its two parts: one word, so that all arguments of a send stay
+/// in registers.
 struct inline_shape {
     handler_id id;
     std::uint8_t head;
@@ -47,17 +47,17 @@ struct inline_shape {
 };
 
 enum class send_status {
-    sent,         ///< taken; both spans may be reused at once
-    busy,         ///< no room now; poll, then try again; nothing was taken
+    sent,         ///< taken; the caller may reuse both spans
+    busy,         ///< no room now, nothing was taken; poll, then try again
     unreachable,  ///< the peer is dead or was never there
 };
 
-/// A remote region, as its owner's `expose` made it; opaque bytes that any peer may use with `get` and `put`.
+/// A remote region, as made by its owner's `expose`: opaque bytes that any peer may pass to `get` and `put`.
 struct region {
     std::array<std::uint64_t, 4> words{};
 };
 
-/// What a peer sends next, before its handler is called.
+/// The next message of a peer, before its handler is called.
 struct next_message {
     handler_id id = 0;
     std::span<std::byte const> payload;  ///< as a handler sees it
@@ -66,8 +66,8 @@ struct next_message {
 /// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died or concealed the region.
 using completion = void (*)(void* context, bool ok);
 
-/// A peer can no longer be talked to: what it wrote is corrupt, or its link is lost. Called once per peer, from `poll`; `why` says what was
-/// wrong. The engine then treats the peer as dead.
+/// A peer is lost: what it wrote is corrupt, or its link is down. Called once per peer, from `poll`; `why` says what was wrong. The engine
+/// then treats the peer as dead.
 using failure = void (*)(void* context, peer, std::string_view why);
 
 class component {
@@ -81,47 +81,47 @@ public:
 
     /// Installs the handler of an id (before messages with it can arrive). Not thread-safe against `poll`.
     virtual void set_handler(handler_id, handler, void* context) = 0;
-    /// Installs what is called when a peer is lost for another reason than its death. As set_handler; none: the peer just falls silent.
+    /// Installs what is called when a peer is lost for another reason than its death. As set_handler. Without one, the peer falls silent.
     void set_failure_handler(failure function, void* context) noexcept
     {
         failure_ = function;
         failure_context_ = context;
     }
 
-    /// From now on one thread at a time calls this component: it may do without its locks.
+    /// From now on one thread at a time calls this component: it need not lock.
     virtual void one_thread() noexcept {}
 
-    /// Sends head followed by body as one message (either may be empty). Never blocks, and makes the peer's sleeper wake if there is one.
-    /// Allocates at the first message to a peer, and seldom when its room grows. Throws limit_error if both together exceed max_eager,
-    /// std::bad_alloc if there is no memory to begin with, system_error if the peer's memory cannot be reached.
+    /// Sends head followed by body as one message (either may be empty). Never blocks, and wakes the peer if it sleeps.
+    /// Allocates for the first message to a peer, and seldom later when a buffer grows. Throws limit_error if both together exceed
+    /// max_eager, std::bad_alloc if there is no memory for a first buffer, system_error if the peer's memory cannot be mapped.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
 
-    /// The short way of a message of at most max_inline bytes, to a rank of the world. False, and nothing happened, if anything stands in its
-    /// way, as before the first message to it: then try_send.
+    /// The fast path for a message of at most max_inline bytes, to a rank of the world. False, and nothing happened, if anything is not as
+    /// usual (no room, the first message to that rank): then use try_send.
     [[nodiscard]] virtual bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body)
     {
         return try_send(to, s.id, {head, s.head}, {body, s.body}) == send_status::sent;
     }
 
-    /// Runs the handlers of at most `budget` messages; the number run. Returns at once when nothing is there.
+    /// Runs the handlers of at most `budget` messages; returns the number run, immediately if there are none.
     virtual int poll(int budget) = 0;
-    /// Shows what comes next from a peer, for who waits for just that; it stays. False: nothing is there, or only a poll can tell.
+    /// Shows the next message of a peer without taking it, for a thread that waits for just that. False: none, or only a poll can tell.
     [[nodiscard]] virtual bool peek(peer, next_message&) { return false; }
-    /// Takes what `peek` showed just now: no handler will be called for it.
+    /// Takes the message that the last `peek` showed: no handler is called for it.
     virtual void pass() noexcept {}
-    /// Looks, without running handlers, whether poll would find something: the last check before sleeping.
+    /// Whether poll would find something, without running handlers: the last check before sleeping.
     [[nodiscard]] virtual bool pending() const noexcept = 0;
-    /// How long a sleeper may sleep at most before it must poll again (a simulated or timer-driven transport); nanoseconds, -1: for ever.
+    /// The longest sleep before the next poll is due (a simulated or timer-driven transport); nanoseconds, -1: no limit.
     [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
 
-    /// Whom to notify after a store to memory that the peer maps, too, which it may wait for; as long as the component lives. Any thread.
+    /// The event count to notify after a store to shared memory for which the peer may wait; valid as long as the component. Any thread.
     /// Only with can_map.
     [[nodiscard]] virtual base::sleeper sleeper(peer) noexcept { return {}; }
 
     /// Makes local memory reachable for `get`/`put` of peers until `conceal`. Only with can_get; without it, the four throw usage_error.
     [[nodiscard]] virtual region expose(void* begin, std::size_t size);
-    /// Ends that: no later `get` or `put` touches the memory. Throws usage_error for what this component did not expose, or concealed
-    /// before.
+    /// Ends the exposure: no later `get` or `put` touches the memory. Throws usage_error for a region that is not exposed by this
+    /// component.
     virtual void conceal(region const&);
     /// Moves `size` bytes at `offset` of the peer's region into / out of local memory. The local memory must stay until the completion.
     /// `busy`: no room, nothing started. Throws limit_error when offset + size leaves the region (where the component can see it).
@@ -131,8 +131,8 @@ public:
     [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion,
                                           void* context);
 
-    /// The engine learnt that the peer is dead: drops what is queued for it, fails its gets and puts (from the next poll). Later sends to
-    /// it are `unreachable`. What it had published before its death is still delivered by later polls.
+    /// Told by the engine that the peer is dead: drops what is queued for it, and fails its gets and puts (from the next poll). Later sends
+    /// to it are `unreachable`. Messages that it published before its death are still delivered by later polls.
     virtual void peer_died(peer) = 0;
 
 protected:
@@ -147,8 +147,8 @@ private:
     void* failure_context_ = nullptr;
 };
 
-/// Everything that can reach this process's peers, best first. One line per transport stands in table.cpp.
-/// Threads of a multi-rank process (the simulator) make components by their own factories instead.
+/// All transports of this process, best first; table.cpp has one line for each.
+/// Ranks that are threads of one process (the simulator) make components by their own factories instead.
 [[nodiscard]] std::vector<std::unique_ptr<component>> open_all();
 
 } // namespace towline::transport

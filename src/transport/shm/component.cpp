@@ -16,7 +16,7 @@ namespace towline::transport::shm {
 
 namespace {
 
-/// Rings that an idle poll looks at before it looks at the busiest one again.
+/// Rings that an idle poll looks at before it looks at the last used one again.
 constexpr std::size_t slice = 8;
 
 struct inbound {
@@ -42,8 +42,8 @@ public:
     ~shm_component() override
     {
         if (env_->gone(rank_))
-            return;  // peers may have taken their rings back
-        // Peers may still read what was sent, so the rings stay; the arena ends with the job.
+            return;  // peers may have freed their rings
+        // Peers may still read what was sent, so the rings stay; the arena lives as long as the job.
         for (peer p = 0; p < size_; ++p)
             outbound_[p].park();
         for (inbound& in : inbound_)
@@ -137,12 +137,12 @@ private:
     };
     static constexpr std::uint32_t no_ring = ~std::uint32_t{0};
 
-    /// Where everybody has a core.
+    /// Polls without doorbells: each rank has a core.
     int poll_all(int budget)
     {
         std::size_t const n = inbound_.size();
-        // The ring that was used last is the likeliest to be used next, so it is first, and looked at more often than the others. But a
-        // ring that never runs dry must not keep the others waiting: after a turn with messages from it, the others come first.
+        // The last used ring is the likeliest to be used next, so it is first, and looked at more often than the others. But a ring that
+        // never runs dry must not starve the others: after a poll that took messages from it, the next one begins with the others.
         if (!had_turn_) {
             if (int const run = drain(0, budget); run != 0 || n == 1) {
                 had_turn_ = n > 1;
@@ -166,8 +166,8 @@ private:
         return 0;
     }
 
-    /// With doorbells: each ring whose bell was rung is looked at until it is empty. Which comes first goes round, so that none that never
-    /// runs dry keeps the others waiting.
+    /// Polls with doorbells: each ring whose bell was rung is read until it is empty, round robin, so that a ring that never runs dry does
+    /// not starve the others.
     int poll_rung(int budget)
     {
         for (std::size_t w = 0; w < rung_.size(); ++w) {
@@ -187,10 +187,10 @@ private:
         return run;
     }
 
-    /// Moves the cursor to the next sender that was heard.
+    /// Moves the cursor to the next sender whose bell was rung.
     bool find_rung() noexcept
     {
-        // The word where it begins once for the bits from the cursor on, and once for all.
+        // The first word is looked at twice: for the bits from the cursor on, and in the end for all its bits.
         for (std::size_t i = 0; i <= rung_.size(); ++i) {
             std::size_t const w = cursor_ / 64 % rung_.size();
             std::uint64_t const rest = rung_[w] & ~std::uint64_t{0} << cursor_ % 64;
@@ -203,7 +203,7 @@ private:
         return false;
     }
 
-    /// Runs messages of one ring.
+    /// Runs the handlers of one ring's messages.
     int drain(std::size_t i, int budget)
     {
         int run = 0;
@@ -240,7 +240,7 @@ private:
         return run;
     }
 
-    /// Goes on in the ring that this one moved to.
+    /// Continues in the ring that this one moved to.
     bool follow(std::size_t i, std::uint64_t offset)
     {
         inbound& in = inbound_[i];
@@ -260,7 +260,7 @@ private:
         return false;
     }
 
-    /// False: nothing has come from it so far.
+    /// False: that peer has no ring yet.
     bool bring_to_front(peer source) noexcept
     {
         auto const at = std::ranges::find(inbound_, source, &inbound::source);
@@ -275,7 +275,7 @@ private:
         senders_[inbound_[0].source].at = 0;
         senders_[inbound_[i].source].at = static_cast<std::uint32_t>(i);
     }
-    /// It may have written something for which nobody else will tell us.
+    /// Looks at the ring once even without its bell: the peer may have written, and not rung.
     void ring_for(peer source) noexcept
     {
         if (!rung_.empty())
@@ -284,7 +284,7 @@ private:
 
     void look_for_rings()
     {
-        // Acquire above: who announced before this count is seen below. Later ones bump it again.
+        // Acquire: rings that were announced before this count are seen below. Later ones bump it again.
         announced_seen_ = announced(inbox_).count.load(std::memory_order_acquire);
         for (peer p = 0; p < size_; ++p) {
             if (senders_[p].known || senders_[p].lost || p == rank_)
@@ -308,7 +308,7 @@ private:
         }
     }
 
-    /// Nothing goes to the peer or comes from it any more; the engine hears why.
+    /// Gives the peer up: nothing is sent to it or read from it any more, and the engine is told why.
     void lose(peer p, std::string_view why)
     {
         if (std::exchange(senders_[p].lost, true))
@@ -330,7 +330,7 @@ private:
         for (std::uint32_t i = 0; i < inbound_.size(); ++i) {
             sender& s = senders_[inbound_[i].source];
             s.at = i;
-            if (s.dead) {  // but still has something to say: it comes again
+            if (s.dead) {  // its ring is not empty yet: look again
                 ++forgettable_;
                 ring_for(inbound_[i].source);
             }
@@ -339,7 +339,7 @@ private:
         had_turn_ = false;
     }
 
-    /// A sender found something impossible; told by the next poll.
+    /// A sending thread found the peer's half of a ring corrupt; the next poll reports it.
     void note_loss(peer p)
     {
         if (!outbound_[p].take_loss())
@@ -368,16 +368,16 @@ private:
     capabilities caps_;
     handler_table handlers_;
     std::unique_ptr<outbound[]> outbound_;
-    // the poller's
-    std::vector<inbound> inbound_;  ///< the busiest first
+    // touched by the polling thread only
+    std::vector<inbound> inbound_;  ///< the last used first
     std::vector<sender> senders_;
-    std::vector<std::uint64_t> rung_;  ///< bells that were heard, and whose rings may not be empty; no words where there are no bells
-    ring_reader::view peeked_;      ///< of the first of them
+    std::vector<std::uint64_t> rung_;  ///< a bit for each sender whose bell was rung and whose ring may not be empty; empty without bells
+    ring_reader::view peeked_;      ///< of inbound_[0]
     std::uint64_t announced_seen_ = 0;
-    std::size_t cursor_ = 0;       ///< of inbound_, or among senders where these have bells
-    std::size_t forgettable_ = 0;  ///< senders that are lost or dead since the last look, or dead and not yet silent
+    std::size_t cursor_ = 0;       ///< index into inbound_, or, with bells, a rank
+    std::size_t forgettable_ = 0;  ///< senders that were lost or died since the last `forget`, or whose rings were not empty then
     bool had_turn_ = false;
-    // losses found by senders, told by the poller
+    // losses that sending threads found and the polling thread reports
     alignas(64) std::atomic<bool> losses_pending_{false};
     std::mutex losses_mutex_;
     std::vector<peer> losses_;

@@ -1,6 +1,6 @@
 #pragma once
-// What the shared-memory transport stands on: memory that the ranks share, and their event counts. In a job that is the heap and the job
-// file; in a test it may be threads of one process and plain memory.
+// What the shared-memory transport is built on: memory that the ranks share, and their event counts. In a job that is the heap and the job
+// file; in a test it may be plain memory shared by threads of one process.
 
 #include "base/event_count.hpp"
 #include "transport/transport.hpp"
@@ -12,7 +12,7 @@
 
 namespace towline::transport::shm {
 
-/// Called seldom only: at first contact, when a ring grows or is full. Thread-safe.
+/// Not called per message: only at first contact, and when a ring grows or is full. Thread-safe.
 class environment {
 public:
     virtual ~environment() = default;
@@ -20,8 +20,8 @@ public:
     [[nodiscard]] virtual peer rank() const noexcept = 0;
     [[nodiscard]] virtual peer size() const noexcept = 0;
     [[nodiscard]] virtual base::fence_side fences() const noexcept = 0;
-    /// Ranks outnumber cores, so that polls cost more than messages: who writes rings the receiver's bell, and who polls looks at the rings
-    /// of those who did. The same for all ranks.
+    /// The job is oversubscribed, so that polls cost more than messages: a sender sets a bit in the receiver's doorbells, and a poll looks
+    /// only at the rings of senders whose bit is set. The same for all ranks.
     [[nodiscard]] virtual bool has_doorbells() const noexcept = 0;
 
     /// Memory of the own arena, aligned to 64; null if there is none.
@@ -31,11 +31,11 @@ public:
     [[nodiscard]] virtual std::uint64_t offset_of(void const* block) const noexcept = 0;
     /// The memory at an offset that a rank announced. Throws error if that is not inside the rank's arena, or cannot be mapped.
     [[nodiscard]] virtual void* attach(peer owner, std::uint64_t offset, std::size_t bytes) = 0;
-    /// Head of a rank's segment, at least inbox_bytes(size()), zero before its first use. Throws error if it cannot be mapped.
+    /// The head of a rank's segment, at least inbox_bytes(size()), zero before its first use. Throws error if it cannot be mapped.
     [[nodiscard]] virtual std::span<std::byte> inbox(peer) = 0;
     /// Where the rank's threads sleep. Stays valid as long as the environment.
     [[nodiscard]] virtual base::event_count& event(peer) noexcept = 0;
-    /// The rank ended, in whatever way: it reads and writes nothing any more.
+    /// The rank has left or died: it reads and writes nothing any more.
     [[nodiscard]] virtual bool gone(peer) const noexcept = 0;
 };
 
@@ -46,7 +46,7 @@ public:
 struct announcements {
     alignas(64) std::atomic<std::uint64_t> count;  ///< bumped after a mailbox was filled
 };
-/// The bells of 64 senders, a bit each: set by the sender after it has written, cleared by the owner of the inbox before it looks.
+/// The doorbells of 64 senders, a bit each: set by the sender after it has written, cleared by the receiver before it looks at the rings.
 using doorbells = std::atomic<std::uint64_t>;
 struct mailbox {
     /// Where the sender's ring begins in its segment; 0: none yet. Written once by the sender, then by the owner of the inbox as it moves

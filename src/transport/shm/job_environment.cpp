@@ -17,8 +17,8 @@ namespace {
 
 static_assert(job::max_ranks <= most_with_doorbells);
 
-/// For each peer a ring, and the one that it replaces; but of a small arena not more than a part. Addresses only, until they are used.
-/// The process's: rings outlive the engine that made them.
+/// Two rings for each peer (one and its successor), but at most a 16th of the arena. Addresses only: untouched pages take no memory.
+/// One per process, as rings outlive the engine that made them.
 [[nodiscard]] ring_reserve& reserve()
 {
     static ring_reserve& all = *[] {
@@ -53,7 +53,7 @@ public:
     }
     void* attach(peer owner, std::uint64_t offset, std::size_t bytes) override
     {
-        // Behind the inbox; the heap checks that it is inside the segment.
+        // A ring lies behind the inbox; the heap checks that it is inside the segment.
         if (offset % cell_bytes != 0 || offset < job_.header().inbox_bytes)
             throw error(fmt::format("rank {} announced a ring at offset {} of its segment, where none can be", owner, offset));
         return heap::attach({.arena = owner, .offset = offset}, bytes);

@@ -12,7 +12,7 @@ namespace towline::transport::shm {
 
 namespace {
 
-/// A ring that was full so often, with the consumer at work in between, is too small for what goes through it.
+/// A ring that was found full this often, with the consumer at work in between, is too small for its traffic.
 constexpr std::uint8_t full_before_growth = 4;
 
 static_assert(capacity_for(max_eager) <= most_cells);
@@ -21,7 +21,7 @@ static_assert(capacity_for(max_eager) <= most_cells);
 
 void outbound::guard::wait() noexcept
 {
-    // The holder copies one message. If it takes longer, it was descheduled: give way.
+    // The holder copies one message. If that takes longer, it was descheduled: yield.
     for (int tries = 0;; ++tries) {
         if (!flag_.load(std::memory_order_relaxed) && !flag_.exchange(true, std::memory_order_acquire))
             return;
@@ -51,7 +51,7 @@ bool outbound::begin(environment& env, peer to, std::size_t bytes)
     if (memory == nullptr)
         throw std::bad_alloc();
     writer_ = ring_writer(memory, capacity, env.rank(), to);
-    // Release: who sees the mailbox sees the ring's head, and who sees the count sees the mailbox.
+    // Release: a reader that sees the mailbox sees the ring's head, and one that sees the count sees the mailbox.
     box.ring.store(env.offset_of(memory), std::memory_order_release);
     announced(inbox).count.fetch_add(1, std::memory_order_release);
     state_ = state::open;
@@ -60,13 +60,13 @@ bool outbound::begin(environment& env, peer to, std::size_t bytes)
 
 bool outbound::resume(environment& env, peer to, std::uint64_t offset)
 {
-    // The mailbox names the ring where the consumer is; the last of those that this one moved to is where the predecessor was.
+    // The mailbox names the ring that the consumer reads. The predecessor wrote the last one in the chain of moves that begins there.
     for (;;) {
         attached_ring ring;
         try {
             ring = attach_ring(env, env.rank(), to, offset);
         } catch (error const&) {
-            // somebody wrote into the mailbox; lost, as below
+            // the mailbox was overwritten: the peer is lost, as below
         }
         auto const [header, capacity] = ring;
         if (header == nullptr) {
@@ -107,7 +107,7 @@ send_status outbound::make_room(environment& env, peer to, handler_id id, std::s
             state_ = state::closed;
             return send_status::unreachable;
         }
-        // Counted only when the consumer moved in between: one that is away for long does not need a bigger ring.
+        // Counted only if the consumer moved in between: a consumer that computes for long does not need a bigger ring.
         if (writer_.seen() != full_seen_) {
             full_seen_ = writer_.seen();
             ++full_;

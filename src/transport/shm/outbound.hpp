@@ -11,7 +11,7 @@ namespace towline::transport::shm {
 
 class alignas(64) outbound {
 public:
-    /// The short way of at most short_bytes. False, and nothing happened, if anything is in its way, as before the first message.
+    /// The fast path of at most short_bytes. False, and nothing happened, if the lock is held, no ring is open, or there is no room.
     [[nodiscard, gnu::always_inline]] bool send_few(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
@@ -22,7 +22,7 @@ public:
         locked_.store(false, std::memory_order_release);
         return sent;
     }
-    /// As component::try_send, the sizes being checked. After `unreachable`, ask `take_loss`.
+    /// As component::try_send; the sizes were checked. After `unreachable`, ask `take_loss`.
     send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
     {
         guard const lock(locked_, alone_);
@@ -38,20 +38,20 @@ public:
         return send_status::sent;
     }
 
-    /// One thread at a time sends from now on.
+    /// One thread at a time sends from now on: no lock.
     void one_thread() noexcept { alone_ = true; }
 
-    /// No message leaves any more. The rings are given back if the peer can no longer touch them.
+    /// Nothing is sent any more. Frees the rings if the peer can no longer touch them.
     void close(environment&, peer to) noexcept;
-    /// Leaves everything as it is for a successor in this process.
+    /// Leaves the ring to a successor in this process.
     void park() noexcept;
-    /// Something impossible was found in the peer's half of the ring; reported once.
+    /// The peer's half of the ring was found corrupt; true once.
     [[nodiscard]] bool take_loss() noexcept;
 
 private:
     enum class state : std::uint8_t { fresh, open, closed };
 
-    /// Threads of one process that send to the same peer; one exchange when there is no other.
+    /// Spin lock among the threads of this process that send to the same peer; one exchange without contention.
     class guard {
     public:
         guard(std::atomic<bool>& flag, bool alone) noexcept : flag_(flag)
@@ -68,7 +68,7 @@ private:
         std::atomic<bool>& flag_;
     };
 
-    /// After the publication; no system call and no fence unless somebody sleeps, or has a bell.
+    /// After a publication: rings the receiver's bell, if it has one, and wakes it, if it sleeps. Else no system call and no fence.
     void tell() noexcept
     {
         if (bells_ != nullptr) [[unlikely]]
@@ -78,7 +78,7 @@ private:
     bool begin(environment&, peer to, std::size_t bytes);
     bool resume(environment&, peer to, std::uint64_t offset);
     send_status make_room(environment&, peer to, handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
-    /// Replaces the ring by one of that many cells; false if there is no memory for it.
+    /// Moves to a new ring of that many cells; false if there is no memory for it.
     bool grow(environment&, peer to, std::uint32_t capacity);
     void reclaim(environment&) noexcept;
 
@@ -94,7 +94,7 @@ private:
     doorbells* bells_ = nullptr;     ///< of the receiver, if it has any
     std::uint64_t own_bell_ = 0;     ///< its bit for this rank
     std::uint64_t full_seen_ = 0;    ///< the consumer's position when the ring was last found full
-    std::array<ring_header*, 8> retired_{};  ///< left by the writer, perhaps not yet by the consumer; rings only double, so few
+    std::array<ring_header*, 8> retired_{};  ///< old rings that the consumer may still read; few, as each is 4 times the last
 };
 
 } // namespace towline::transport::shm

@@ -32,7 +32,7 @@ ring_writer::ring_writer(resume, ring_header* header, std::uint32_t capacity)
       shift_(static_cast<std::uint32_t>(std::countr_zero(capacity_))), stale_(std::make_unique<std::uint64_t[]>(capacity_ / 64)),
       header_(header)
 {
-    // What the cells hold is not known any more: all are stale but the front, which the predecessor left clean.
+    // The contents of the cells are unknown: all count as stale but the front, which the predecessor left clean.
     std::memset(stale_.get(), 0xff, capacity_ / 8);
     std::uint64_t const at = tail_ & (capacity_ - 1);
     stale_[at / 64] &= ~(std::uint64_t{1} << at % 64);
@@ -50,7 +50,7 @@ void ring_writer::mark_stale(std::uint64_t from, std::uint64_t to) noexcept
 
 ring_writer::outcome ring_writer::refresh(std::uint64_t need) noexcept
 {
-    // Acquire: the consumer read the cells before it published that it is past them.
+    // Acquire: the consumer has read the cells before it published its position behind them.
     std::uint64_t const position = header_->position.load(std::memory_order_acquire);
     if (position < seen_ || position > tail_)
         return outcome::corrupt;
@@ -85,7 +85,7 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
         mark_stale(begin + 1, begin + n);
     store_word(begin, word::make(word::message, lap(tail_ + jump), handler, bytes), std::memory_order_release);
     if (jump != 0) {
-        // The consumer is still in front of the jump: nothing before this store can be seen.
+        // The consumer still waits at the skip's cell: it sees nothing of the message before this store.
         mark_stale(at + 1, capacity_);
         store_word(at, word::make(word::skip, lap(tail_), 0, 0), std::memory_order_release);
     }
@@ -114,7 +114,7 @@ ring_reader::found ring_reader::look_behind(std::uint64_t w, view& out) noexcept
     std::uint64_t const at = position_ & (capacity_ - 1);
     switch (word::kind_of(w)) {
     case word::skip:
-        // A jump leads to cell 0 and never starts there: so this ends.
+        // A skip leads to cell 0 and never begins there, so that this recursion ends.
         if (at == 0)
             return found::corrupt;
         position_ += capacity_ - at;

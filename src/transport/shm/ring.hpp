@@ -6,7 +6,7 @@
 // then the payload, which goes on through as many following cells as it needs. The word is stored last. The consumer looks at one word
 // only, that of the cell at its own position (the front), and takes it as published when its lap is the position's lap.
 //
-// Why no payload is ever taken for a word. Continuation cells hold arbitrary bytes where a word would be. Invariant: when a cell becomes
+// Why a payload is never mistaken for a word. Continuation cells hold arbitrary bytes where a word would be. Invariant: when a cell becomes
 // the front, its first eight bytes hold what the producer stored as a word: a word of the lap before, or 0. A cell becomes the front by the
 // publication of the message (or skip) before it. At birth all cells are 0. The producer keeps a private bit per cell, `stale`, set when it
 // fills the cell with continuation bytes or jumps over it, and before it publishes a message it looks at the bit of the cell behind the
@@ -19,7 +19,7 @@
 // moves the consumer to a bigger ring, however full this one is.
 //
 // Memory orders: words and the consumer's position are stored with release and loaded with acquire; each side's other data is its own.
-// A side believes nothing that the other wrote: every index is masked with a capacity read once, every length is checked.
+// Neither side trusts what the other wrote: every index is masked with a capacity that was read once, every length is checked.
 
 #include "base/copy.hpp"
 #include "base/prefetch.hpp"
@@ -40,12 +40,12 @@ namespace towline::transport::shm {
 
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t word_bytes = 8;
-/// Payload that shares the line of its word.
+/// Largest payload of one cell, next to its word.
 inline constexpr std::size_t inline_bytes = cell_bytes - word_bytes;
-/// Payload that goes the short way: four cells.
+/// Largest payload of write_few: four cells.
 inline constexpr std::size_t short_bytes = 4 * cell_bytes - word_bytes;
-/// Largest payload of one message: 8 KiB and what is written on it, which fill their last cell. So much is copied twice in about the time
-/// that its hand-over by reference would cost.
+/// Largest payload of one message: 8 KiB and an envelope, which end with a full cell. Copying that much in and out of the ring takes about
+/// as long as a rendezvous by reference.
 inline constexpr std::size_t max_eager = 129 * cell_bytes - word_bytes;
 inline constexpr std::uint32_t first_cells = 64;   ///< a new ring: 4 KiB
 inline constexpr std::uint32_t most_cells = 1024;  ///< a busy ring: 64 KiB
@@ -78,8 +78,8 @@ static_assert(sizeof(ring_header) == 2 * cell_bytes && std::atomic<std::uint64_t
     return static_cast<std::uint32_t>((word_bytes + payload + cell_bytes - 1) / cell_bytes);
 }
 
-/// Smallest ring in which a message of so many bytes always finds room in the end. It may have to jump over almost its own length, one
-/// cell stays empty, and the consumer may keep up to a quarter of the ring to itself: 2n of three quarters.
+/// Smallest ring in which a message of so many bytes eventually fits. It may have to skip almost its own length at the end of a lap, one
+/// cell stays empty, and the consumer may hold up to a quarter of the ring unpublished: 2n cells of three quarters.
 [[nodiscard]] constexpr std::uint32_t capacity_for(std::size_t payload) noexcept
 {
     return std::max(first_cells, std::bit_ceil(3 * cells_for(payload)));
@@ -100,8 +100,8 @@ struct word {
 };
 static_assert(max_eager < std::size_t{1} << 20);
 
-/// Copies a few bytes in words, no two of which overlap. What is sent was often written just now, word by word, and a load that covers
-/// several stores waits until they have left for the cache, longer than the copy takes. Null is allowed with 0 bytes.
+/// Copies a few bytes in words that do not overlap. The source was often written just before, word by word, and a wider load that covers
+/// several stores cannot be forwarded: it waits until they are in the cache, longer than the copy takes. Null is allowed with 0 bytes.
 [[gnu::always_inline]] inline void copy_small(std::byte* to, std::byte const* from, std::size_t n) noexcept
 {
     auto const move = [&](auto word) {
@@ -136,7 +136,7 @@ public:
     ring_writer() = default;
     /// Begins a new ring in `memory` (ring_bytes(capacity), aligned to 64). Throws std::bad_alloc.
     ring_writer(void* memory, std::uint32_t capacity, peer producer, peer consumer);
-    /// Goes on with a ring where a predecessor in this process parked it.
+    /// Continues a ring where a predecessor in this process parked it.
     struct resume {};
     ring_writer(resume, ring_header* header, std::uint32_t capacity);
 
@@ -144,7 +144,7 @@ public:
     [[nodiscard]] ring_header* header() const noexcept { return header_; }
     [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
 
-    /// Publishes a message of one cell if that takes nothing else: there is room, and no cell of the ring is stale. At most inline_bytes.
+    /// Publishes a message of one cell; false unless there is room and no cell of the ring is stale. At most inline_bytes.
     [[nodiscard, gnu::always_inline]] bool write_one(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         if (tail_ >= simple_until_) [[unlikely]]
@@ -158,12 +158,12 @@ public:
         own_ahead();
         return true;
     }
-    /// Publishes a message of at most short_bytes, if there is room.
+    /// Publishes a message of at most short_bytes; false if there is no room.
     [[nodiscard, gnu::always_inline]] bool write_few(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         return (std::size_t{s.head} + s.body <= inline_bytes && write_one(s, head, body)) || write_more(s, head, body);
     }
-    /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: its position is impossible.
+    /// Publishes a message. `full`: the consumer has not made room yet; `corrupt`: the consumer's position is impossible.
     outcome write(handler_id handler, std::span<std::byte const> head, std::span<std::byte const> body) noexcept;
     /// Publishes that the ring goes on at that offset of the producer's segment; nothing may be written afterwards. There is always room.
     void move_to(std::uint64_t offset) noexcept;
@@ -179,11 +179,11 @@ private:
     {
         std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cell(index))).store(w, order);
     }
-    /// Begins to bring a cell that will soon be written into this core's cache, out of the consumer's: several at once in a burst, where
-    /// the stores themselves would fetch one after the other.
+    /// Prefetches a cell that will be written soon, for ownership, out of the consumer's cache: in a burst these fetches overlap, where the
+    /// stores themselves would wait for one line after the other.
     void own_ahead() const noexcept { base::prefetch_to_write(cell((tail_ + ahead) & (capacity_ - 1))); }
     static constexpr std::uint64_t ahead = 8;
-    /// The same for the cells of the next message, should it be of so many, too. The front is left to the consumer, who looks at it.
+    /// The same for the cells of the next message, if it has as many. Not of the front cell: the consumer polls it.
     void own_ahead(std::uint64_t cells) const noexcept
     {
         for (std::uint64_t i = 1; i <= std::min(cells, most_ahead); ++i)
@@ -200,7 +200,7 @@ private:
     std::byte* cells_ = nullptr;
     std::uint64_t tail_ = 0;  ///< position of the next message
     std::uint64_t seen_ = 0;  ///< the consumer's position as last read
-    std::uint64_t simple_until_ = 0;  ///< write_one may write cells before this position: there is room, and none is stale
+    std::uint64_t simple_until_ = 0;  ///< write_one may write cells before this position: they are free, and none is stale
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
     std::uint32_t stale_cells_ = 0;   ///< bits set in stale_
@@ -220,15 +220,15 @@ public:
     };
 
     ring_reader() = default;
-    /// Begins where the consumer's published position is. The caller has checked that `capacity` is a power of two, at least first_cells,
-    /// and that the memory holds so many.
+    /// Begins at the consumer's published position. The caller has checked that `capacity` is a power of two, at least first_cells, and
+    /// that the memory holds as many cells.
     ring_reader(ring_header* header, std::uint32_t capacity) noexcept;
 
     [[nodiscard]] ring_header* header() const noexcept { return header_; }
 
     /// Whether `look` would find something.
     [[nodiscard]] bool ready() const noexcept { return !waiting(load(position_ & (capacity_ - 1))); }
-    /// What is at the front. A message stays there, and its payload valid, until `pass`.
+    /// What is at the front. A message stays there, with its payload valid, until `pass`.
     [[nodiscard]] found look(view& out) noexcept
     {
         std::uint64_t const w = load(position_ & (capacity_ - 1));
@@ -238,14 +238,14 @@ public:
             take_passed();
         return nothing_at(w);
     }
-    /// Before `pass`, of one message among many: its cell is taken, or the producer, who does not wait for this side, would wait for each
-    /// line in turn when it writes it again (which prefetching a line that it still has does not mend).
+    /// Before `pass`, in a burst of messages: takes the line of a one-cell message (base/copy.hpp). Else the producer, which runs ahead,
+    /// would wait for each line when it writes it again; its own prefetch does not help, as it still has a shared copy of the line.
     void take(view const& seen) const noexcept
     {
         if (takes_ && seen.cells == 1)
             base::take_line(cells_[(position_ & (capacity_ - 1)) * cell_bytes + cell_bytes - 1]);
     }
-    /// Passes the message that `look` found; its cells may be overwritten from now on.
+    /// Passes the message that `look` found; the producer may overwrite its cells from now on.
     void pass(view const& seen) noexcept
     {
         if (passed_ != nullptr)
@@ -264,7 +264,7 @@ public:
             take_passed();
         header_->position.store(published_ = position_, std::memory_order_release);
     }
-    /// Starts fetching the lines that a fast producer has probably filled by now.
+    /// Prefetches the lines that a fast producer has probably filled by now.
     void prefetch() const noexcept { __builtin_prefetch(cells_ + ((position_ + 4) & (capacity_ - 1)) * cell_bytes); }
 
 private:
@@ -273,11 +273,11 @@ private:
     {
         return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(cells_ + index * cell_bytes)).load(std::memory_order_acquire);
     }
-    /// The producer writes the cells of a long message again soon: they are taken for it, but not before what the message leads to, for
-    /// stores wait for each other. And not after they were given back.
+    /// Takes the lines of a message of several cells, which the producer will write again soon. Not before the handler has run: its stores
+    /// would queue behind these. And not after the cells were given back.
     void take_passed() noexcept { base::take_lines(std::exchange(passed_, nullptr), passed_cells_ * cell_bytes); }
     [[nodiscard]] found nothing_at(std::uint64_t w) const noexcept { return waiting(w) ? found::nothing : found::corrupt; }
-    /// Something new: its word.
+    /// A new word is at the front.
     [[nodiscard]] found take_in(std::uint64_t w, view& out) noexcept
     {
         std::uint64_t const at = position_ & (capacity_ - 1);
@@ -291,9 +291,9 @@ private:
         out.payload = {cells_ + at * cell_bytes + word_bytes, bytes};
         return found::message;
     }
-    /// A word that is no message: a skip, after which something follows, or a move.
+    /// A new word that is no message: a skip, behind which the next message is, or a move.
     [[nodiscard]] found look_behind(std::uint64_t w, view& out) noexcept;
-    /// Nothing new: the cell as it was when it became the front.
+    /// The front cell is unchanged since it became the front.
     [[nodiscard]] bool waiting(std::uint64_t w) const noexcept { return w == 0 || word::lap(w) == lap() - 1; }
 
     std::byte* cells_ = nullptr;
@@ -303,7 +303,7 @@ private:
     std::uint32_t shift_ = 0;
     std::uint32_t passed_cells_ = 0;
     bool takes_ = false;
-    std::byte* passed_ = nullptr;  ///< the last message, if its cells are still to be taken
+    std::byte* passed_ = nullptr;  ///< the last message, if the lines of its cells are still to be taken
     ring_header* header_ = nullptr;
 };
 

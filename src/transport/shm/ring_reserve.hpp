@@ -1,5 +1,5 @@
 #pragma once
-// Memory for rings where a program has filled the arena: a message that is sent at once must find a ring that holds it.
+// Memory for rings when a program has filled the arena: try_send of a first or longer message must find a ring that holds it.
 
 #include "transport/shm/ring.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace towline::transport::shm {
 
-/// Places for rings of the size that the largest message needs, cut from one block that nobody else gets. Thread-safe.
+/// Places for rings of the size that the largest message needs, cut from one block that is allocated at the start. Thread-safe.
 class ring_reserve {
 public:
     static constexpr std::size_t place_bytes = ring_bytes(capacity_for(max_eager));
@@ -18,16 +18,16 @@ public:
     /// `memory` is `places` * place_bytes, aligned to 64; null: there are none.
     ring_reserve(void* memory, std::size_t places);
 
-    /// At least so many bytes, aligned to 64; null if they are more than a place has, or all are taken.
+    /// At least so many bytes, aligned to 64; null if a place is smaller, or all places are taken.
     [[nodiscard]] void* take(std::size_t bytes) noexcept;
-    /// False, and nothing happened, if the block is none of ours.
+    /// False, and nothing happened, if the block is not from this reserve.
     [[nodiscard]] bool give_back(void* block) noexcept;
 
 private:
     std::byte* const begin_;
     std::byte* const end_;
     std::mutex mutex_;
-    std::vector<std::byte*> free_;  ///< its capacity is for all
+    std::vector<std::byte*> free_;  ///< has capacity for all places: give_back does not allocate
 };
 
 inline ring_reserve::ring_reserve(void* memory, std::size_t places)

@@ -14,7 +14,7 @@
 
 namespace towline::transport::sim {
 
-/// What the network is like. Delays are steps, drawn uniformly from [min_delay, max_delay].
+/// Properties of the network. Delays are steps, drawn uniformly from [min_delay, max_delay].
 struct options {
     std::size_t max_inline = 56;     ///< as capabilities::max_inline
     std::size_t max_eager = 256;     ///< as capabilities::max_eager
@@ -42,7 +42,7 @@ public:
     void advance(std::uint64_t steps) noexcept;
 
     /// The peer dies now: what it sent is still delivered, what is on its way to it is lost, it can do nothing any more (its sends are
-    /// `unreachable`, its polls find nothing). Others find it `unreachable` at once; `deaths` moves.
+    /// `unreachable`, its polls find nothing). To others it is `unreachable` immediately; `deaths` moves.
     void kill(peer rank);
     /// The peer dies at that step (see steps()), or now if it has passed.
     void kill_at(peer rank, std::uint64_t step);
