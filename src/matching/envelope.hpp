@@ -58,6 +58,7 @@ enum class outcome : std::uint8_t {
     truncated,  ///< the message was longer than the buffer: what fits is there if the bytes were in reach, the rest is lost
     peer_died,  ///< the other side ended before it was done
     lost,       ///< the bytes could not be brought, although the sender lives; or there was no memory to unpack them
+    unlike,     ///< the receive's `sink::unpack` says that they are no message for it
 };
 
 /// Of a receive: what came. Of a send: `error` alone counts.

@@ -33,7 +33,7 @@ inline void core::place(sink const& to, envelope const& e, std::span<std::byte c
         bytes = bytes.first(to.capacity);
     }
     if (to.unpack != nullptr)
-        to.unpack(to.data, bytes);
+        to.take(bytes, result);
     else
         copy(to.data, bytes.data(), bytes.size());
 }
@@ -137,7 +137,7 @@ void core::deliver_lent(request& r, peer from, envelope const& e, engine::incomi
         if (!ok)
             r.result_.error = outcome::lost;
         else if (in_pieces)
-            to.unpack(to.data, {temporary.get(), size_there});
+            to.take({temporary.get(), size_there}, r.result_);
         return finish(r);
     }
     auto l = std::make_unique<landing>();
@@ -178,7 +178,7 @@ void core::on_landed(void* context, bool ok, engine::incoming& message)
     if (r == nullptr)
         return;
     if (ok && l->temporary)
-        r->sink_.unpack(r->sink_.data, {l->temporary.get(), l->bytes});
+        r->sink_.take({l->temporary.get(), l->bytes}, r->result_);
     self.finish(*r);
     self.engine_.notify();
 }

@@ -259,7 +259,7 @@ void core::take_relayed(sink const& to, envelope const& e, peer from, relayed co
         if (m.bytes > to.capacity)
             result.error = outcome::truncated;
         if (temporary)
-            to.unpack(to.data, {temporary.get(), std::min(m.bytes, to.capacity)});
+            to.take({temporary.get(), std::min(m.bytes, to.capacity)}, result);
     } catch (std::exception const& x) {
         base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), m.bytes, from, x.what());
         result.error = outcome::lost;

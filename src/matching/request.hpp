@@ -2,6 +2,7 @@
 // One send or receive under way. An object of whoever started it, or one of the matcher's pool; used again as often as wanted, so that
 // restarting a persistent operation costs no more than the operation.
 
+#include "matching/envelope.hpp"
 #include "matching/fifo_table.hpp"
 
 #include <atomic>
@@ -19,8 +20,16 @@ struct core;
 struct sink {
     void* data = nullptr;  ///< may be null with capacity 0; with `unpack`: its context
     std::uint64_t capacity = 0;
-    /// Must not throw, wait, or keep the bytes. Runs on a thread that polls, or inside the call that starts the receive.
-    void (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
+    /// False: they cannot be what was sent for this receive (outcome::unlike). Must not throw, wait, or keep the bytes. Runs on a thread
+    /// that polls, or inside the call that starts the receive.
+    bool (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
+
+    /// Only with `unpack`.
+    void take(std::span<std::byte const> bytes, status& result) const
+    {
+        if (!unpack(data, bytes) && result.error == outcome::ok) [[unlikely]]
+            result.error = outcome::unlike;
+    }
 };
 
 enum class operation : std::uint8_t { none, send, receive };

@@ -17,6 +17,7 @@ int code_of(matching::outcome o) noexcept
     case matching::outcome::ok: return MPI_SUCCESS;
     case matching::outcome::truncated: return MPI_ERR_TRUNCATE;
     case matching::outcome::peer_died: return MPI_ERR_PROC_ABORTED;
+    case matching::outcome::unlike: return MPI_ERR_TYPE;
     case matching::outcome::lost: break;
     }
     return MPI_ERR_OTHER;
@@ -39,6 +40,9 @@ std::string explain(matching::status const& s, std::int64_t room, bool is_receiv
     case matching::outcome::truncated:
         return fmt::format("the message from rank {} with tag {} has {} bytes, and the buffer has room for {}", s.source, s.tag, s.bytes,
                            room);
+    case matching::outcome::unlike:
+        return fmt::format("the message from rank {} with tag {} has {} bytes, which end inside an element of the receive's datatype",
+                           s.source, s.tag, s.bytes);
     case matching::outcome::peer_died:
         if (is_receive)
             return rank == MPI_ANY_SOURCE ? "a rank ended that may have been the one to send the message"

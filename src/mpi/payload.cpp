@@ -62,4 +62,10 @@ void payload::unpack(std::span<std::byte const> from) const noexcept
         layout::stream(type_->layout(), count_).unpack(buffer_, 0, static_cast<std::int64_t>(from.size()), from.data());
 }
 
+bool payload::holds_whole_elements(std::uint64_t bytes) const noexcept
+{
+    auto const n = static_cast<std::int64_t>(bytes);
+    return n == bytes_ || type_->layout().elements_in(n).has_value();
+}
+
 } // namespace towline::mpi

@@ -62,13 +62,20 @@ public:
     /// Copies the first bytes of it back.
     void unpack(std::span<std::byte const> from) const noexcept;
 
+    /// Not in a row: whether the first bytes of it end behind a basic element, as all that is sent for it does.
+    [[nodiscard]] bool holds_whole_elements(std::uint64_t bytes) const noexcept;
+
     /// Where a receive puts it; refers to this object where it is not in a row.
     [[nodiscard]] matching::sink sink() noexcept
     {
         if (in_a_row()) [[likely]]
             return {buffer_, static_cast<std::uint64_t>(bytes_), nullptr};
         return {this, static_cast<std::uint64_t>(bytes_),
-                [](void* self, std::span<std::byte const> from) { static_cast<payload const*>(self)->unpack(from); }};
+                [](void* self, std::span<std::byte const> from) {
+                    auto const& p = *static_cast<payload const*>(self);
+                    p.unpack(from);
+                    return p.holds_whole_elements(from.size());
+                }};
     }
 
 private:

@@ -123,7 +123,11 @@ TEST_P(matching_messages, heap_blocks_stay_until_they_are_received)
         enum class way { plain, truncated, unpacked, taken_out, asked_back, dropped };
         struct collected {
             std::vector<std::byte> all;
-            static void unpack(void* c, std::span<std::byte const> b) { static_cast<collected*>(c)->all.assign(b.begin(), b.end()); }
+            static bool unpack(void* c, std::span<std::byte const> b)
+            {
+                static_cast<collected*>(c)->all.assign(b.begin(), b.end());
+                return true;
+            }
         };
         for (std::size_t const n : {4096, 5000, 20000, 32767}) {
             auto* const out = static_cast<std::byte*>(towline::heap::allocate(n));

@@ -137,7 +137,11 @@ TEST_P(matching_relay, all_that_can_become_of_one)
             enum class fate { truncated, unpacked, taken_out, dropped };
             struct collected {
                 std::vector<std::byte> all;
-                static void unpack(void* c, std::span<std::byte const> b) { static_cast<collected*>(c)->all.assign(b.begin(), b.end()); }
+                static bool unpack(void* c, std::span<std::byte const> b)
+                {
+                    static_cast<collected*>(c)->all.assign(b.begin(), b.end());
+                    return true;
+                }
             };
             for (std::size_t const n : {std::size_t{5000}, std::size_t{100000}}) {
                 auto const out = bytes(n, n);

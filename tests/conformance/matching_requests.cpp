@@ -274,16 +274,20 @@ TEST_P(matching_requests, bytes_may_be_unpacked_where_they_are)
         struct seen {
             std::vector<std::byte> all;
             int calls = 0;
-            static void unpack(void* c, std::span<std::byte const> b)
+            bool is_liked = true;
+            static bool unpack(void* c, std::span<std::byte const> b)
             {
                 auto& s = *static_cast<seen*>(c);
                 s.all.assign(b.begin(), b.end());
                 ++s.calls;
+                return s.is_liked;
             }
         };
         for (std::size_t const n : {0, 8, 300, 5000, 9000, 100000}) {
-            for (bool const early : {false, true}) {
+            for (int const way : {0, 1, 2, 3}) {
+                bool const early = way % 2 == 1;
                 seen s;
+                s.is_liked = way < 2;
                 match::request r;
                 match::request out;
                 auto const b = bytes(n, n);
@@ -297,7 +301,10 @@ TEST_P(matching_requests, bytes_may_be_unpacked_where_they_are)
                     post();
                 }
                 p.m.wait(r);
-                player::check(r.result(), n);
+                if (s.is_liked)
+                    player::check(r.result(), n);
+                else
+                    require(r.result().error == match::outcome::unlike && r.result().bytes == n, "told that they are no message for it");
                 require(s.calls == 1 && s.all == b, "whole and once");
                 p.m.wait(out);
                 p.world.barrier();

@@ -6,6 +6,13 @@
 
 static double const one = 1;
 
+static int class_of(int code)
+{
+    int class = -1;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
 /* Sums that are right tell that the ranks are in the same operation. */
 static void expect_sums(MPI_Comm comm, int times)
 {
@@ -124,6 +131,67 @@ static void nothing(void)
     free(out);
 }
 
+/* The same memory to be sent and received: all ranks refuse it, also where one of them receives nothing. */
+static void alias(void)
+{
+    for (int lanes = 0; lanes < 6; lanes += 5) {
+        MPI_Comm comm;
+        MPI_Request request;
+        double x[2] = {1, 2};
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        expect_sums(comm, lanes);
+        CHECK(class_of(MPI_Scan(x, x, 2, MPI_DOUBLE, MPI_SUM, comm)) == MPI_ERR_BUFFER);
+        CHECK(class_of(MPI_Exscan(x, x, 2, MPI_DOUBLE, MPI_SUM, comm)) == MPI_ERR_BUFFER);
+        CHECK(class_of(MPI_Iexscan(x, x, 2, MPI_DOUBLE, MPI_SUM, comm, &request)) == MPI_ERR_BUFFER);
+        CHECK(MPI_Exscan(x, x, 0, MPI_DOUBLE, MPI_SUM, comm) == MPI_SUCCESS);
+        expect_sums(comm, 6);
+        MPI_Comm_free(&comm);
+    }
+    double y = 3;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Exscan(&y, &y, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF) == MPI_SUCCESS && y == 3);
+}
+
+/* What ends inside an element of the receive's datatype was not sent for it. */
+static void cut(void)
+{
+    MPI_Datatype gaps;
+    MPI_Type_vector(40000, 1, 2, MPI_INT, &gaps);
+    MPI_Type_commit(&gaps);
+    char* const bytes = calloc(1, 160000);
+    int* const ints = calloc(80000, sizeof *ints);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int n = 3; n < 160000; n = n * 7 + 2) {
+        for (int way = 0; way < 3; ++way) { /* early: taken at once, or by a request; late */
+            for (int more = 0; more < 2; ++more) { /* to the end of an element */
+                int const all = more ? (n + 3) / 4 * 4 : n, wrong = all % 4 != 0;
+                MPI_Request r;
+                if (rank != 0) {
+                    MPI_Isend(bytes, all, MPI_BYTE, 0, 7, MPI_COMM_WORLD, &r);
+                    MPI_Barrier(MPI_COMM_WORLD);
+                    MPI_Wait(&r, MPI_STATUS_IGNORE);
+                    continue;
+                }
+                MPI_Status s;
+                int count = -7;
+                if (way == 2)
+                    MPI_Irecv(ints, 1, gaps, 1, 7, MPI_COMM_WORLD, &r);
+                MPI_Barrier(MPI_COMM_WORLD);
+                if (way == 1)
+                    MPI_Irecv(ints, 1, gaps, 1, 7, MPI_COMM_WORLD, &r);
+                int const code = way > 0 ? MPI_Wait(&r, &s) : MPI_Recv(ints, 1, gaps, 1, 7, MPI_COMM_WORLD, &s);
+                CHECK(class_of(code) == (wrong ? MPI_ERR_TYPE : MPI_SUCCESS));
+                MPI_Get_elements(&s, gaps, &count);
+                CHECK(count == (wrong ? MPI_UNDEFINED : all / 4));
+            }
+        }
+    }
+    free(bytes);
+    free(ints);
+    MPI_Type_free(&gaps);
+}
+
 int main(int argc, char** argv)
 {
     MPI_Init(&argc, &argv);
@@ -137,6 +205,10 @@ int main(int argc, char** argv)
         own_block();
     else if (strcmp(argv[1], "nothing") == 0)
         nothing();
+    else if (strcmp(argv[1], "alias") == 0)
+        alias();
+    else if (strcmp(argv[1], "cut") == 0)
+        cut();
     else
         CHECK(!"a scenario");
     MPI_Finalize();

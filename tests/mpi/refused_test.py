@@ -11,13 +11,18 @@ PROGRAM = os.path.join(harness.PROGRAMS, "mpi_refused")
 
 class Refused(JobTest):
     def test_scenarios(self) -> None:
-        for scenario in ("refused", "own_block", "nothing"):
+        for scenario in ("refused", "own_block", "nothing", "alias"):
             for ranks in (2, 3, 5):
                 # As messages, ranks that disagree about the number of elements may wait for messages that nobody sends.
                 for lanes in ("first",) if scenario == "nothing" else ("on", "first", "off"):
                     with self.subTest(scenario=scenario, ranks=ranks, lanes=lanes):
                         code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": lanes})
                         self.assertEqual((code, out, err), (0, "", ""))
+
+    def test_messages_that_end_inside_an_element(self) -> None:
+        for more in ({}, {"TOWLINE_LANES": "off"}):
+            code, out, err, _ = self.run_job(2, PROGRAM, "cut", env={**self.env, **more})
+            self.assertEqual((code, out, err), (0, "", ""))
 
 
 if __name__ == "__main__":
