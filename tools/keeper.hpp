@@ -6,6 +6,7 @@
 #include "job/file.hpp"
 #include "lines.hpp"
 #include "memory_watch.hpp"
+#include "patterns.hpp"
 #include "run.hpp"
 
 #include <csignal>
@@ -35,6 +36,8 @@ private:
     };
 
     void start(int rank);
+    /// Where the rank itself writes its output, if not to us.
+    [[nodiscard]] base::unique_fd own_output(int rank, char const* option, std::string const& pattern);
     [[noreturn]] void become(int rank, int out, int err);
     std::uint64_t look_at_programs();  ///< whether each is preloaded; bytes of a segment, 0: as usual
     void prepare_environment();
@@ -70,6 +73,7 @@ private:
     base::unique_fd exec_failures_;   ///< ranks that could not exec write {rank, errno}
     base::unique_fd exec_failures_in_;
     base::unique_fd nothing_;         ///< /dev/null
+    pattern_files files_;
     std::vector<std::vector<int>> cores_;  ///< of each rank, what it is bound to; empty: nothing
     std::vector<std::size_t> places_;  ///< of each rank, its part
     std::vector<rank_process> ranks_;

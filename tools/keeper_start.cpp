@@ -211,6 +211,8 @@ void keeper::start(int rank)
         throw system_error(fmt::format("a pipe for rank {} (ulimit -n)", rank), errno);
     base::unique_fd err_read(err[0]);
     base::unique_fd err_write(err[1]);
+    base::unique_fd const own_out = own_output(rank, "-outfile-pattern", options_.out_pattern);
+    base::unique_fd const own_err = own_output(rank, "-errfile-pattern", options_.err_pattern);
     if (options_.bind == unit::core || options_.bind == unit::hwthread)
         view_->slots()[static_cast<std::size_t>(rank)].cpu.store(
             static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank)].front()) + 1);
@@ -219,13 +221,13 @@ void keeper::start(int rank)
     if (pid < 0)
         throw system_error(fmt::format("starting the process of rank {} of {} ({})", rank, places_.size(), limits_of_processes()), errno);
     if (pid == 0)
-        become(rank, out[1], err[1]);
+        become(rank, own_out ? own_out.get() : out[1], own_err ? own_err.get() : err[1]);
     setpgid(pid, pid);  // here and in the child: whoever comes first
 
     auto& r = ranks_[static_cast<std::size_t>(rank)];
     r.pid = pid;
     r.running = true;
-    std::string const tag = options_.tag ? fmt::format("[{}] ", rank) : std::string();
+    std::string const tag = options_.tag ? expanded(options_.tag_pattern, rank, host_) : std::string();
     r.out.emplace(std::move(out_read), out_, tag);
     r.err.emplace(std::move(err_read), *err_, tag);
     if (options_.verbose)
@@ -235,6 +237,13 @@ void keeper::start(int rank)
                            : fmt::format("{}: rank {} is bound to cpu{} {}", options_.name, rank,
                                          cores_[static_cast<std::size_t>(rank)].size() == 1 ? "" : "s",
                                          fmt::join(cores_[static_cast<std::size_t>(rank)], ",")));
+}
+
+base::unique_fd keeper::own_output(int rank, char const* option, std::string const& pattern)
+{
+    if (options_.output_from >= 0 && rank != options_.output_from)
+        return base::unique_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    return pattern.empty() ? base::unique_fd() : files_.open(option, expanded(pattern, rank, host_));
 }
 
 void keeper::become(int rank, int out, int err)

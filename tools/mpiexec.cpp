@@ -33,20 +33,24 @@ Of the whole job:
   -genv NAME VALUE       the same for all programs; also -genvlist, -genvnone, -genvall, -gwdir, -gpath
   -x NAME[=VALUE]        the same as -genv
   -configfile FILE       the programs, each a line of FILE with its options; # begins a comment
-  -l, -prepend-rank, -tag-output   the rank in front of each line of output: [3] text
+  -l, -prepend-rank, -tag-output   the rank in front of each line of output: [3] text; -prepend-pattern TEXT puts TEXT there
+  -outfile-pattern, -errfile-pattern FILE   where ranks write standard output and standard error; -output-from RANK: of RANK alone. In
+                         FILE and TEXT %r is the rank, %h the host, %t seconds since 1970; -outfile, -errfile are the same
   -stdin, -s RANK|none   who reads the standard input (0)
   -timeout TIME          ends the job after so many seconds (or 500ms, 2m, 1h), exit code 124; also MPIEXEC_TIMEOUT
-  -bind-to core|hwthread|numa|socket|none   rank r is bound to the r-th of those allowed, round and round; none (default): the system
-                         places ranks. -map-by UNIT: ranks go round these instead. -report-bindings tells where they are
+  -bind-to, -binding core|hwthread|numa|socket|none   rank r is bound to the r-th of those allowed, round and round; none
+                         (default): the system places ranks. -map-by UNIT: ranks go round these instead. -report-bindings tells where
   -stats, -stats=FILE    when the job has ended, a table of calls and bytes by the way they moved, on standard error; or JSON in FILE
-  -keep-going, -disable-auto-cleanup   a rank that ends does not end the job
+  -keep-going, -disable-auto-cleanup, -dac   a rank that ends does not end the job; -enable-auto-cleanup takes it back
   -heap on|off           off: no shared heap for big allocations of malloc
   -q, -quiet             does not tell how ranks ended
-  -v, -verbose           tells what is started
+  -v, -verbose, -debug   tells what is started
   -h, -help; -V, -version, -info
-Where they mean this machine: -host, -hosts, -H NAMES, -f, -hostfile, -machinefile FILE, -ppn, -perhost N.
-Accepted, for so it is in any case: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher fork. What else
-other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line tells that it means nothing here.
+Where they mean this machine: -host, -hosts, -hostlist, -machines, -H NAMES, -localhost NAME, -f, -hostfile, -machinefile FILE,
+-ppn, -perhost N.
+Accepted, for so it is in any case: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher and
+-bootstrap fork. What else other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line tells
+that it means nothing here.
 
 The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started, 126 PROGRAM
 not executable, 127 not found, 2 wrong usage. Output comes in whole lines. The first ^C goes to the ranks, the second kills

@@ -45,6 +45,9 @@ struct run_options {
     bool stats = false;
     std::string stats_file;  ///< JSON
     bool tag = false;
+    std::string tag_pattern = "[%r] ";  ///< what it is (patterns.hpp)
+    std::string out_pattern, err_pattern;  ///< not empty: files that ranks write into
+    int output_from = -1;  ///< not negative: what the other ranks write goes nowhere
     bool keep_going = false;
     std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
     bool heap = true;

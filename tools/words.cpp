@@ -54,15 +54,22 @@ std::string content_of(std::string_view option, std::string const& path)
 std::optional<unit> unit_of(std::string_view word)
 {
     word = word.substr(0, word.find(':'));
-    if (word == "none")
+    if (word == "none" || word == "machine" || word == "board")
         return unit::none;
-    if (word == "core" || word == "l1cache" || word == "l2cache" || word == "L1" || word == "L2")
+    // Caches also by kind, as l1dcache. What has an L4 or L5 shares it with a socket's cores.
+    auto const is_cache = [&](std::string_view level) {
+        if (!word.starts_with(level) || !word.ends_with("cache") || word.size() < level.size() + 5)
+            return false;
+        auto const kind = word.substr(level.size(), word.size() - level.size() - 5);
+        return kind.empty() || kind == "d" || kind == "i" || kind == "u";
+    };
+    if (word == "core" || is_cache("l1") || is_cache("l2") || word == "L1" || word == "L2")
         return unit::core;
-    if (word == "hwthread" || word == "hw-thread" || word == "thread" || word == "pu")
+    if (word == "rr" || word == "hwthread" || word == "hw-thread" || word == "thread" || word == "pu")
         return unit::hwthread;
-    if (word == "numa" || word == "l3cache" || word == "L3")
+    if (word == "numa" || is_cache("l3") || word == "L3")
         return unit::numa;
-    if (word == "socket" || word == "package")
+    if (word == "socket" || word == "package" || is_cache("l4") || is_cache("l5"))
         return unit::socket;
     return std::nullopt;
 }
@@ -89,6 +96,8 @@ public:
             throw usage_error(fmt::format("{} ranks: a job has at most {}", o.ranks(), job::max_ranks));
         if (o.stdin_rank >= o.ranks())
             throw usage_error(fmt::format("-stdin {}: the job has {} ranks", o.stdin_rank, o.ranks()));
+        if (o.output_from >= o.ranks())
+            throw usage_error(fmt::format("-output-from {}: the job has {} ranks", o.output_from, o.ranks()));
         for (auto& part : o.parts) {
             if (part.folder.empty())
                 part.folder = folder_;
@@ -297,13 +306,15 @@ void reader::add_options()
     // Where.
     auto const check = [](std::string const& option, std::string const& host) {
         if (!is_this_machine(host))
-            throw usage_error(fmt::format("{} {}: this is another machine, and jobs run on this one, {}, alone so far", option, host, own_name()));
+            throw usage_error(fmt::format("{} {}: this is another machine, and jobs run on this one, {}, alone so far", option, host,
+                                          own_name()));
     };
-    add({"host", "hosts", "H"}, 1, [check](std::string const& option, values v) {
+    add({"host", "hosts", "H", "hostlist", "machine", "machines", "machinelist"}, 1, [check](std::string const& option, values v) {
         for (auto const& host : list_of(v[0]))
             check(option, host);
     });
-    add({"f", "hostfile", "machinefile", "machine"}, 1, [check](std::string const& option, values v) {
+    add({"localhost"}, 1, [check](std::string const& option, values v) { check(option, v[0]); });
+    add({"f", "hostfile", "machinefile"}, 1, [check](std::string const& option, values v) {
         for (auto const& host : hosts_of_file(content_of(option, v[0])))
             check(option + ' ' + v[0] + ':', host);
     });
@@ -315,6 +326,15 @@ void reader::add_options()
 
     // Input, output, end.
     add_flag({"l", "prepend-rank", "tag-output", "tag"}, [&o] { o.tag = true; });
+    add({"prepend-pattern"}, 1, [&o](std::string const&, values v) {
+        o.tag = true;
+        o.tag_pattern = v[0];
+    });
+    add({"outfile-pattern", "outfile"}, 1, [&o](std::string const&, values v) { o.out_pattern = v[0]; });
+    add({"errfile-pattern", "errfile"}, 1, [&o](std::string const&, values v) { o.err_pattern = v[0]; });
+    add({"output-from"}, 1, [&o](std::string const& option, values v) {
+        o.output_from = number(option, v[0], 0, static_cast<int>(job::max_ranks) - 1);
+    });
     add({"stdin", "s"}, 1, [&o](std::string const& option, values v) {
         if (v[0] == "all")
             throw usage_error(fmt::format("{} all: one rank can read the standard input, or none", option));
@@ -322,8 +342,9 @@ void reader::add_options()
     });
     add({"timeout"}, 1, [this](std::string const& option, values v) { set_timeout(option, v[0]); });
     add_flag({"q", "quiet"}, [&o] { o.quiet = true; });
-    add_flag({"v", "verbose"}, [&o] { o.verbose = true; });
-    add_flag({"disable-auto-cleanup", "keep-going"}, [&o] { o.keep_going = true; });
+    add_flag({"v", "verbose", "debug"}, [&o] { o.verbose = true; });
+    add_flag({"disable-auto-cleanup", "dac", "keep-going"}, [&o] { o.keep_going = true; });
+    add_flag({"enable-auto-cleanup"}, [&o] { o.keep_going = false; });
     add_flag({"h", "help"}, [this] { words_.help = true; });
     add_flag({"V", "version", "info"}, [this] { words_.version = true; });
 
@@ -333,7 +354,7 @@ void reader::add_options()
                          }};
 
     // Cores.
-    add({"bind-to", "bind"}, 1, [&o](std::string const& option, values v) {
+    add({"bind-to", "bind", "binding"}, 1, [&o](std::string const& option, values v) {
         auto const what = unit_of(v[0]);
         if (!what)
             throw usage_error(fmt::format("{} {}: core, hwthread, numa, socket or none is expected", option, v[0]));
@@ -367,16 +388,19 @@ void reader::add_options()
     });
 
     // So it is in any case.
-    add_flag({"oversubscribe", "allow-run-as-root", "localhost", "forward-signals", "disable-hostname-propagation", "no-cache"}, [] {});
+    add_flag({"oversubscribe", "allow-run-as-root", "forward-signals", "disable-hostname-propagation", "enable-hostname-propagation",
+              "no-cache"}, [] {});
     // About something that is not here.
     add_meaningless({"mca", "gmca", "prtemca", "pmixmca", "omca"}, 2);
     add_meaningless({"nooversubscribe", "nolocal", "use-hwthread-cpus", "display-map", "display-allocation", "display-devel-map",
-                     "display-topo", "enable-recovery", "disable-recovery", "continuous", "hetero-nodes", "preload-binary", "novm", "do-not-launch",
-                     "report-state-on-timeout", "get-stack-traces", "print-all-exitcodes", "enable-x", "disable-x"}, 0);
+                     "display-topo", "enable-recovery", "disable-recovery", "continuous", "hetero-nodes", "preload-binary", "novm",
+                     "do-not-launch", "report-state-on-timeout", "get-stack-traces", "print-all-exitcodes", "enable-x",
+                     "disable-x", "profile", "pmi-port", "skip-launch-node"}, 0);
     add_meaningless({"prefix", "personality", "tune", "am", "display", "output", "iface", "rmk", "usize", "launcher-exec", "order-nodes",
                      "cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "npersocket", "nameserver", "demux", "membind", "topolib",
-                     "preload-files", "report-pid", "report-uri", "leave-session-attached", "rankfile", "rf"}, 1);
-    add({"launcher"}, 1, [](std::string const& option, values v) {
+                     "preload-files", "report-pid", "report-uri", "leave-session-attached", "rankfile", "rf", "bootstrap-exec",
+                     "gpus-per-proc", "g", "gpu-subdevs-per-proc"}, 1);
+    add({"launcher", "bootstrap"}, 1, [](std::string const& option, values v) {
         if (v[0] != "fork")
             throw usage_error(fmt::format("{} {}: ranks are forked on this machine; fork is expected", option, v[0]));
     });

@@ -153,10 +153,12 @@ class Surroundings(MpiexecTest):
     def test_hosts(self):
         own = socket.gethostname()
         for host in ("localhost", "127.0.0.1", "::1", own, own.split(".")[0].upper(), "localhost:4", own + ":2", f"localhost,{own}"):
-            for option in ("-host", "-hosts", "-H", "--host"):
+            for option in ("-host", "-hosts", "-H", "--host", "-hostlist", "-machine", "-machines", "-machinelist"):
                 self.assertEqual(self.mpiexec(option, host, "-n", "2", "true"), (0, "", ""), host)
         self.assertEqual(self.refused("-host", "elsewhere.example", "true"),
                          f"-host elsewhere.example: this is another machine, and jobs run on this one, {own}, alone so far")
+        self.assertEqual(self.mpiexec("-localhost", own, "-n", "2", "echo", "x"), (0, "x\nx\n", ""))
+        self.assertIn("another machine", self.refused("-localhost", "elsewhere.example", "true"))
         self.assertIn("192.0.2.7", self.refused("-hosts", "localhost,192.0.2.7", "true"))
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(f"# us\n{own}:2 # again\nlocalhost slots=4\n")
@@ -192,7 +194,11 @@ class Surroundings(MpiexecTest):
         threads = masks("-bind-to", "hwthread", ranks=len(cores) + 1)
         self.assertEqual(sorted(mask[0] for mask in threads[:-1]), cores)
         self.assertEqual(threads[-1], threads[0])
-        for unit in ("socket", "numa", "package", "l3cache"):
+        self.assertEqual(masks("-binding", "rr", ranks=2), masks("-bind-to", "hwthread", ranks=2))
+        self.assertEqual(masks("-bind-to", "l1dcache:1", ranks=2), masks("-bind-to", "core", ranks=2))
+        self.assertEqual(masks("-bind-to", "machine", ranks=1), [cores])
+        self.assertIn("is expected", self.refused("-bind-to", "l1xcache", "true"))
+        for unit in ("socket", "numa", "package", "l3cache", "l3ucache"):
             wide = masks("-bind-to", unit)
             self.assertTrue(all(len(mask) >= len(threads[0]) for mask in wide), wide)
         self.assertEqual(masks("--bind-to", "core", "--map-by", "socket", ranks=1), masks("--bind-to", "core", ranks=1))
@@ -205,7 +211,7 @@ class Surroundings(MpiexecTest):
 
     def test_what_changes_nothing(self):
         words = ["--oversubscribe", "--allow-run-as-root", "-map-by", "slot", "--map-by", ":OVERSUBSCRIBE", "-rank-by", "core",
-                 "-launcher", "fork"]
+                 "-launcher", "fork", "-bootstrap", "fork", "-enable-hostname-propagation", "-disable-hostname-propagation"]
         self.assertEqual(self.mpiexec(*words, "-n", "5", "true"), (0, "", ""))
         self.assertIn("fork is expected", self.refused("-launcher", "ssh", "true"))
 
@@ -223,6 +229,33 @@ class Streams(MpiexecTest):
         for option in ("-l", "-prepend-rank", "--tag-output"):
             code, out, _ = self.mpiexec(option, "-n", "2", "echo", "text")
             self.assertEqual((code, sorted(out.splitlines())), (0, ["[0] text", "[1] text"]))
+
+    def test_patterns_in_front_of_lines(self):
+        code, out, err = self.mpiexec("-prepend-pattern", "%r of %h, %%x%: ", "-n", "2", "sh", "-c", "echo out; echo err >&2")
+        host = socket.gethostname()
+        lines = [f"{r} of {host}, %%x%: " for r in range(2)]
+        self.assertEqual((code, sorted(out.splitlines())), (0, [line + "out" for line in lines]))
+        self.assertEqual(sorted(err.splitlines()), [line + "err" for line in lines])
+
+    def test_files_of_ranks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for words in (("-outfile-pattern", "-errfile-pattern"), ("--outfile", "--errfile")):
+                code, out, err = self.mpiexec(words[0], f"{folder}/o %r", words[1], f"{folder}/all", "-n", "3", "sh", "-c",
+                                              "echo out $TOWLINE_RANK; echo err $TOWLINE_RANK >&2")
+                self.assertEqual((code, out, err), (0, "", ""))
+                self.assertEqual(sorted(os.listdir(folder)), ["all", "o 0", "o 1", "o 2"])
+                for r in range(3):
+                    with open(f"{folder}/o {r}") as file:
+                        self.assertEqual(file.read(), f"out {r}\n")
+                with open(f"{folder}/all") as file:  # several write into one, and the last job's lines are gone
+                    self.assertEqual(sorted(file.read().splitlines()), [f"err {r}" for r in range(3)])
+            code, out, err = self.mpiexec("-outfile", f"{folder}/no/%r", "echo", "x")
+            self.assertEqual((code, out, err), (125, "", f"mpiexec: -outfile-pattern {folder}/no/0: No such file or directory\n"))
+
+    def test_output_from_one_rank(self):
+        self.assertEqual(self.mpiexec("-output-from", "1", "-n", "3", "sh", "-c", "echo $TOWLINE_RANK; echo e$TOWLINE_RANK >&2"),
+                         (0, "1\n", "e1\n"))
+        self.assertEqual(self.refused("-output-from", "2", "-n", "2", "true"), "-output-from 2: the job has 2 ranks")
 
     def test_input(self):
         script = "n=$(wc -c); echo $TOWLINE_RANK read $n"
@@ -281,6 +314,13 @@ class Ends(MpiexecTest):
                 self.assertEqual((code, out), (given, ""), err)
                 self.assertRegex(err, rf"^towline: rank {ranks - 1} \(pid \d+ on [^ ]+\) ended with exit code {asked}, and has not called "
                                       r"MPI_Finalize; the job is ended\n$")
+
+    def test_ranks_that_may_end(self):
+        script = 'if [ $TOWLINE_RANK = 0 ]; then kill -KILL $$; fi; sleep 0.5; echo $TOWLINE_RANK went on'
+        for words in (["-dac"], ["-disable-auto-cleanup"], ["-enable-auto-cleanup", "-dac"]):
+            code, out, err = self.mpiexec(*words, "-q", "-n", "2", "sh", "-c", script)
+            self.assertEqual((code, out, err), (137, "1 went on\n", ""))
+        self.assertEqual(self.mpiexec("-dac", "-enable-auto-cleanup", "-q", "-n", "2", "sh", "-c", script)[:2], (137, ""))
 
     def test_an_exit_code_after_finalize(self):
         code, out, err = self.mpiexec("-n", "3", LAUNCH, "late", "9")
