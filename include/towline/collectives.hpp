@@ -60,8 +60,9 @@ struct element_of_rows {
 /// in the background while it computes.
 ///
 /// Throw usage_error for rows whose sizes do not fit together, a root that is no rank, a wait inside a small function, after the world's
-/// end; peer_error when a rank of the team died; error when its memory could not be reached. The other ranks then throw, too, or wait for
-/// the one that threw usage_error before it began. Rows have no particular content then.
+/// end; peer_error when a rank of the team died; error when its memory could not be reached. The other ranks then throw, too, unless
+/// they need nothing of the one in trouble: usage_error where its rows were wrong. Only for one that gave a root that is no rank, or that
+/// called inside a small function, they wait. Rows have no particular content then.
 ///
 /// Operations of reductions take two elements and give one; they are grouped in any way, so they must be associative, and keep the order of
 /// ranks (reductions.hpp). They must not throw, wait, or call anything of Towline. Results do not depend on the algorithm for integers; for

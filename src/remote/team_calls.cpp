@@ -70,10 +70,16 @@ void team_core::check(team_call const& c) const
         throw usage_error(fmt::format("{}: the world has ended", name_of(c.what)));
     if (has_root(c.what) && (c.root < 0 || c.root >= size()))
         throw usage_error(fmt::format("{}: the root is {}, which is no rank of a team of {}", name_of(c.what), c.root, size()));
-    if (c.by_counts)
-        check_counts(c);
-    else
-        check_rows(c);
+}
+
+std::optional<usage_error> team_core::find_unfit(team_call const& c) const
+{
+    try {
+        c.by_counts ? check_counts(c) : check_rows(c);
+    } catch (usage_error const& why) {
+        return why;
+    }
+    return std::nullopt;
 }
 
 void team_core::check_rows(team_call const& c) const

@@ -117,6 +117,8 @@ void team_core::run(team_call const& c)
 {
     check(c);
     ground_.owner().check_may_wait(name_of(c.what));
+    if (auto const why = find_unfit(c)) [[unlikely]]
+        run_unfit(c, *why);
     if (run_at_once(c))
         return;
     blocking_->schedule().clear();
@@ -255,21 +257,29 @@ struct team_core::operation final : state<void> {
 state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, team_call const& c, std::shared_ptr<void> kept)
 {
     self->check(c);
+    auto const why = self->find_unfit(c);
+    if (why && self->size() == 1)
+        throw usage_error(*why);
     state_ref<operation> o(new operation(self, name_of(c.what), std::move(kept)));
     try {
-        if (collective::checks_calls()) [[unlikely]] {
-            self->build(o->request.schedule(), c, false);  // by messages: it does not begin at the same moment on all ranks
-            o->start_check(self->card_of(c));
-            return o;
-        }
-        self->build(o->request.schedule(), c);
-        o->request.start(self->ground_.matcher(), self->team_, self->team_.next_sequence());
+        bool const checks = collective::checks_calls();  // by messages then: it does not begin at the same moment on all ranks
+        std::optional<team_call> instead;
+        if (why) [[unlikely]]
+            instead = self->build_unfit(o->request.schedule(), c, !checks);
+        else
+            self->build(o->request.schedule(), c, !checks);
+        if (checks) [[unlikely]]
+            o->start_check(self->card_of(instead ? *instead : c));
+        else
+            o->request.start(self->ground_.matcher(), self->team_, self->team_.next_sequence());
+        if (!checks && o->request.is_over_lanes() && !o->request.done())
+            self->ground_.queue().leave(o->request);
     } catch (...) {
         o->release();  // nothing was started
         throw;
     }
-    if (o->request.is_over_lanes() && !o->request.done())
-        self->ground_.queue().leave(o->request);
+    if (why) [[unlikely]]
+        throw usage_error(*why);  // and it goes on by itself, in memory of its own
     return o;
 }
 

@@ -5,6 +5,8 @@
 #include "collective/request.hpp"
 #include "remote/team_ground.hpp"
 
+#include <towline/error.hpp>
+
 #include <memory>
 #include <optional>
 #include <utility>
@@ -39,13 +41,20 @@ public:
 private:
     struct operation;
 
-    /// Throws for what can never be.
+    /// Throws for what can never be, and leaves the other ranks to themselves.
     void check(team_call const&) const;
+    /// What is wrong with this rank's rows, if anything is.
+    [[nodiscard]] std::optional<usage_error> find_unfit(team_call const&) const;
     void check_rows(team_call const&) const;
     void check_counts(team_call const&) const;
     /// This rank's part as steps.
     void build(collective::schedule&, team_call const&, bool over_lanes = true);
     void build_by_counts(collective::schedule&, team_call const&);
+    /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part, gives no data, and so fails all who need some.
+    /// Returns the call that it is instead, without its lists.
+    team_call build_unfit(collective::schedule&, team_call, bool over_lanes = true);
+    /// Runs that, and throws what is wrong here.
+    [[noreturn]] void run_unfit(team_call const&, usage_error const& why);
     /// False: it is not of this kind, and nothing happened (team_at_once.cpp).
     [[nodiscard]] bool run_at_once(team_call const&);
     /// Runs what was built to its end.

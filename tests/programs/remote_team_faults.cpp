@@ -1,8 +1,9 @@
-// Teams in trouble.   remote_team_faults handed | late [started] | differ
+// Teams in trouble.   remote_team_faults handed | late [started] | differ | unfit
 //   handed: rows that were handed over by another rank lie in that one's arena.
 //   late: rank 0 dies inside an operation while rank 2 is slow in it: the row of rank 1 is its own again when its call ends. Prints
 //         "returned NANOSECONDS" and "slow until NANOSECONDS".
 //   differ: ranks that do not call the same, under TOWLINE_CHECK=collectives.
+//   unfit: one rank's rows do not fit together: it is told what is wrong, the others are told that something is, and the next is well.
 #include "remote_check.hpp"
 
 #include <towline/towline.hpp>
@@ -11,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdint>
+#include <cstdlib>
 #include <initializer_list>
 #include <string_view>
 #include <thread>
@@ -142,6 +144,64 @@ void differ(world& w)
     }
 }
 
+using ints = std::vector<int>;
+
+void unfit(world& w)
+{
+    team t(w);
+    auto const n = static_cast<std::size_t>(t.size());
+    int const me = t.rank(), size = t.size();
+    char const* const told = std::getenv("TOWLINE_CHECK") != nullptr ? "" : "do not fit together";  // a check may know more
+    for (std::size_t const few : std::initializer_list<std::size_t>{1, 900, 100000})
+        for (int bad = 0; bad < size; ++bad)
+            for (int way = 0; way < 2; ++way) {
+                bool const mine = me == bad;
+                // `words` on the rank that is wrong; `needs`: whether this one needs something of it.
+                auto const all = [&](std::string_view words, bool needs, auto&& call) {
+                    auto const one = [&] {
+                        if (way == 0)
+                            call(t);
+                        else
+                            std::move(call(t.start())).get();
+                    };
+                    if (mine)
+                        throws<usage_error>(one, words, __FILE__, __LINE__);
+                    else if (needs)
+                        throws<usage_error>(one, told, __FILE__, __LINE__);
+                    else
+                        try {
+                            one();
+                        } catch (usage_error const&) {
+                        }
+                    CHECK(t.all_reduce(1) == size);
+                };
+                ints const row(few, 1), rows(few * n, 1), wrong(few * n + 1, 1);
+                ints one(few), more(few + 1), whole(few * n), odd(few * n + 1);
+                std::vector<std::size_t> const counts(n, few);
+                std::vector<std::size_t> longer(n, few);
+                longer.back() += 1;
+                all("come out", true, [&](auto&& o) { return o.all_reduce(row, mine ? more : one); });
+                all("come out", me > bad, [&](auto&& o) { return o.inclusive_scan(row, mine ? more : one); });
+                all("come out", me > bad, [&](auto&& o) { return o.exclusive_scan(row, mine ? more : one); });
+                all("come out", false, [&](auto&& o) { return o.reduce(row, mine ? more : one, std::plus<>{}, bad); });
+                all("come out", true, [&](auto&& o) { return o.all_gather(row, mine ? odd : whole); });
+                all("come out", true, [&](auto&& o) { return o.all_to_all(rows, mine ? odd : whole); });
+                all("come out", true, [&](auto&& o) { return o.reduce_scatter(mine ? wrong : rows, one); });
+                all("come out", false, [&](auto&& o) { return o.gather(row, mine ? odd : whole, bad); });
+                all("come out", true, [&](auto&& o) { return o.scatter(mine ? wrong : rows, one, bad); });
+                all("the counts of the blocks", true, [&](auto&& o) { return o.all_gather(row, mine ? odd : whole, counts); });
+                all("the counts of the blocks", true, [&](auto&& o) { return o.scatter(mine ? wrong : rows, counts, one, bad); });
+                all("the counts of the blocks", false, [&](auto&& o) { return o.gather(row, whole, mine ? longer : counts, bad); });
+                all("the counts of the blocks", true,
+                    [&](auto&& o) { return o.all_to_all(rows, mine ? longer : counts, whole, counts); });
+                int const next = (me + 1) % size, last = (me + size - 1) % size;
+                ints const two(2 * few, 1);
+                ints back(2 * few), both(2 * few + 1);
+                all("no blocks of one size", size > 1 && (next == bad || last == bad),
+                    [&](auto&& o) { return o.exchange({{last, next}, {last, next}}, two, mine ? both : back); });
+            }
+}
+
 } // namespace
 
 int main(int argc, char** argv)
@@ -154,6 +214,8 @@ int main(int argc, char** argv)
         late(w, argc > 2);
     else if (what == "differ")
         differ(w);
+    else if (what == "unfit")
+        unfit(w);
     else
         CHECK(!"a scenario");
 }

@@ -391,7 +391,7 @@ void wrong(team& t)
     THROWS(towline::usage_error, "which is no rank of a team", t.broadcast(five, size));
     THROWS(towline::usage_error, "which is no rank of a team", t.reduce(five, five, std::plus<>{}, -1));
     THROWS(towline::usage_error, "blocks that come in", t.all_gather(five, six, counts));
-    THROWS(towline::usage_error, "no blocks of one size", t.exchange({{0, 0}, {0, 0}}, five, six));
+    THROWS(towline::usage_error, "no blocks of one size", t.exchange({{rank, rank}, {rank, rank}}, five, six));
     THROWS(towline::usage_error, "is no", t.exchange({{size}, {}}, std::vector<int>{}, five));
     THROWS(towline::usage_error, "there is no rank", (void)t.at(size));
     THROWS(towline::usage_error, "team::none", (void)t.split(-2));

@@ -24,6 +24,12 @@ class TeamFaults(JobTest):
         for lanes in ("on", "off"):
             self.passes(3, "differ", TOWLINE_LANES=lanes, TOWLINE_CHECK="collectives")
 
+    def test_rows_that_do_not_fit_together(self) -> None:
+        for ranks in (1, 2, 3):
+            self.passes(ranks, "unfit")
+        for more in ({"TOWLINE_LANES": "off"}, {"TOWLINE_CHECK": "collectives"}, {"TOWLINE_CHECK": "collectives", "TOWLINE_LANES": "off"}):
+            self.passes(3, "unfit", **more)
+
     def test_a_row_is_left_before_its_owner_goes_on(self) -> None:
         for words in (("late",), ("late", "started")):
             with self.subTest(words=words):
