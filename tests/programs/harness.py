@@ -1,9 +1,11 @@
 """What the tests of whole jobs share: running the tool, and seeing that nothing stays behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import uuid
@@ -51,19 +53,6 @@ def wait_until(condition, seconds):
     return True
 
 
-def shared_things():
-    """What could stay behind in shared places, by our names; benchmarks of others that may run at the same time are left out.
-    (adversity_test.py looks at every file, in places of its own.)"""
-    things = set()
-    for folder in ("/dev/shm", "/tmp", "/var/tmp", "/run"):
-        try:
-            things |= {os.path.join(folder, name) for name in os.listdir(folder)
-                       if "towline" in name.lower() and not name.startswith(("towline-bench", "towline-iceoryx2"))}
-        except OSError:
-            pass
-    return things
-
-
 class Job(subprocess.Popen):
     """Where a test fails half-way, its job is killed rather than waited for."""
 
@@ -74,13 +63,16 @@ class Job(subprocess.Popen):
 
 
 class JobTest(unittest.TestCase):
-    """A test that runs jobs. After each: no process with its mark, no file with our name, no new descriptor here."""
+    """A test that runs jobs. After each: no process with its mark, no temporary file, no new descriptor here. (Shared places hold
+    what other jobs of the machine put there; adversity_test.py looks at every file, in places of its own.)"""
 
     def setUp(self):
         self.mark = uuid.uuid4().hex
         self.env = dict({"TOWLINE_TUNING": "off"}, **os.environ, **{MARK: self.mark})  # a developer may have measured this machine
         self.env.pop("TOWLINE_JOB", None)
-        self.things = shared_things()
+        self.temporary = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.temporary, ignore_errors=True)
+        self.env["TMPDIR"] = self.temporary
         self.descriptors = os.listdir("/proc/self/fd")
         self.addCleanup(self.nothing_stays)
 
@@ -100,7 +92,7 @@ class JobTest(unittest.TestCase):
             except OSError:
                 pass
         self.assertTrue(ok, f"processes stayed behind: {names}")
-        self.assertEqual(shared_things() - self.things, set(), "files stayed behind")
+        self.assertEqual(os.listdir(self.temporary), [], "files stayed behind")
         self.assertEqual(len(os.listdir("/proc/self/fd")), len(self.descriptors), "descriptors stayed open")
 
     def start(self, ranks, *command, options=(), **popen):
