@@ -5,7 +5,7 @@ import time
 import unittest
 
 import jobs
-from mpich import known, run, testlist
+from mpich import corrections, known, run, testlist
 
 
 class Lists(unittest.TestCase):
@@ -15,6 +15,10 @@ class Lists(unittest.TestCase):
                          ("coll/allred 7 -count=10 x A=b", 7, 30.0, 1.5, False))
         self.assertTrue(testlist.parse("init", "exitst1 2 resultTest=TestStatus").expects_failure)
         self.assertEqual(testlist.parse("datatype", "@largetest@large_vec 3 mem=9.8").program, "large_vec")
+        test = testlist.parse("errors/comm", "abort 4 mpiexecarg=-disable-auto-cleanup strict=false resultTest=TestStatus")
+        self.assertEqual((test.launcher, test.expects_failure, test.own), (("-disable-auto-cleanup",), True, True))
+        test = testlist.parse("errors/faults", "pt2ptf1 4 env=MPIEXEC_ALLOW_FAULT=YES")
+        self.assertEqual((test.name, test.launcher, test.own), ("errors/faults/pt2ptf1 4", ("-disable-auto-cleanup",), True))
         for nothing in ("", "  ", "# allred 4"):
             self.assertIsNone(testlist.parse("coll", nothing))
 
@@ -48,6 +52,16 @@ class Judgement(unittest.TestCase):
 
     def test_why_it_does_not_compile(self):
         self.assertEqual(run.build_reason("a.c:3: error: unknown type name ‘MPI_Fint’; did you mean ‘x’"), "not in the ABI: MPI_Fint")
+
+
+class Corrections(unittest.TestCase):
+    def test_another_suite_is_noticed(self):
+        correction = corrections.Correction("a.c", "why", (("x", "y", 2),))
+        self.assertEqual(corrections.corrected("x + x", correction), "y + y")
+        for text in ("x", "x x x", ""):
+            with self.assertRaisesRegex(RuntimeError, "a.c of the suite"):
+                corrections.corrected(text, correction)
+        self.assertIsNone(corrections.of("a.c"))
 
 
 class Jobs(unittest.TestCase):

@@ -5,7 +5,7 @@ import pathlib
 
 import jobs
 import place
-from mpich import testlist
+from mpich import corrections, testlist
 
 # What the suite's configure would find with our mpicc on the systems that we run on. MPI 4.1 has the removal of error codes, by another
 # name.
@@ -28,6 +28,7 @@ LIBRARY = {"util": ("mtest", "mtest_common", "dtypes"),
 class Built:
     program: str          # directory/name
     errors: str           # of the compiler; empty: it was built
+    corrected: bool       # not all sources are as the suite has them
 
 
 class Builder:
@@ -57,6 +58,19 @@ class Builder:
         done = jobs.run([place.MPICC, *self.flags, *flags, *sources, *libraries, "-o", target], 120)
         return "" if done.code == 0 else done.output or f"the compiler ended with {done.code}"
 
+    def source(self, directory: str, name: str) -> pathlib.Path:
+        """As the suite has it, or corrected."""
+        file = self.root / directory / name
+        correction = corrections.of(f"{directory}/{name}")
+        if correction is None:
+            return file
+        text = corrections.corrected(file.read_text(), correction)
+        target = self.folder / "corrected" / directory / name
+        if not target.exists() or target.read_text() != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text)
+        return target
+
     def library(self) -> list[pathlib.Path]:
         """What every program is linked with."""
         objects = []
@@ -76,10 +90,13 @@ class Builder:
 
     def program(self, directory: str, program: str, objects: list[pathlib.Path]) -> Built:
         sources, flags = self.recipes[directory].get(program, ([f"{program}.c"], []))
-        files = [self.root / directory / source for source in sources]
+        files = [self.source(directory, source) for source in sources]
+        corrected = any(self.root not in file.parents for file in files)
+        if corrected:
+            flags = [*flags, f"-I{self.root / directory}"]
         missing = [str(file.name) for file in files if not file.exists()]
         threads = directory.startswith("threads/")
         own = self.folder / "util" / ("mtest_thread.o" if threads else "mtest_single.o")
         errors = f"no source: {', '.join(missing)}" if missing else self.compile(
             self.path(directory, program), [*files, *objects, own], [*flags, *["-DMTEST_USE_THREAD"] * threads], ["-lm", "-lpthread"])
-        return Built(f"{directory}/{program}", errors)
+        return Built(f"{directory}/{program}", errors, corrected)

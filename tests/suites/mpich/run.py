@@ -26,6 +26,8 @@ class Result:
     reason: str          # empty where it passed
     seconds: float
     output: str          # of one that did not pass
+    corrected: bool = False   # a source of it was (corrections.py)
+    own: bool = False         # as of testlist.Test
 
 
 WORDS = {"passed": "passed", "failed": "failed", "known": "failed as is known", "fixed": "passed, and known.py says that it fails",
@@ -87,14 +89,14 @@ class Runner:
 
     def one(self, test: testlist.Test) -> Result:
         def result(how: str, reason: str, seconds: float = 0.0, output: str = "") -> Result:
-            return Result(test.name, test.directory, test.ranks, how, reason, round(seconds, 3), output)
+            return Result(test.name, test.directory, test.ranks, how, reason, round(seconds, 3), output, built.corrected, test.own)
         built = self.built[f"{test.directory}/{test.program}"]
         if built.errors:
             return result("unbuilt", build_reason(built.errors), 0, built.errors[-2000:])
         if test.memory > known.MEMORY:
             return result("skipped", f"needs {test.memory} GB")
         program = self.builder.path(test.directory, test.program)
-        command = [place.MPIEXEC, "-timeout", str(test.limit), "-n", str(test.ranks), program, *test.arguments]
+        command = [place.MPIEXEC, *test.launcher, "-timeout", str(test.limit), "-n", str(test.ranks), program, *test.arguments]
         outcome = jobs.run(command, test.limit + 15, cwd=program.parent, **dict(setting.split("=", 1) for setting in test.environment))
         how, reason = judge(test, outcome)
         why = known.reason(test.name)
