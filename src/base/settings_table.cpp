@@ -92,6 +92,11 @@ bool is_way(std::string_view text)
     return find_word(text, {"auto", "direct", "relay", "relay-past"}).has_value();
 }
 
+bool is_static_data(std::string_view text)
+{
+    return find_word(text, {"off", "program", "libraries"}).has_value();
+}
+
 bool is_level(std::string_view text)
 {
     return find_word(text, {"off", "error", "warning", "info", "debug"}).has_value();
@@ -118,6 +123,7 @@ constexpr std::array table{
                   "whether the shared heap allocates the pages of a block when it hands the block out", is_switch},
     setting_entry{"TOWLINE_HEAP_KEEP", size, "a quarter of the memory, shared among the ranks; 64M at least",
                   "freed shared memory that stays warm in each rank", is_size},
+    setting_entry{"TOWLINE_STATIC_DATA", "off, program or libraries", "program", "whose static data lies in the shared heap", is_static_data},
     setting_entry{"TOWLINE_MAX_MESSAGE", size, "1T", "bytes that decoding one call or result may allocate", is_size},
     setting_entry{"TOWLINE_SEGMENT", "a size that is a power of two, from 16M on", "64G, or four times the memory if that is more",
                   "address space of each rank's shared memory", is_segment},

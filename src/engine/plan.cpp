@@ -37,7 +37,7 @@ bool message_plan::inside_the_message(block const& b, peer_state const& p, std::
     bool const maps = p.maps || to_ == engine_.config.rank;
     if (b.how == lending::give)
         return !maps || b.size < from.hand_over;
-    if (b.how == lending::lend && maps && b.size >= from.map_lent && heap::contains(b.data))
+    if (b.how == lending::lend && maps && b.size >= from.map_lent && heap::reaches(b.data))
         return false;
     return true;
 }

@@ -3,6 +3,7 @@
 // before the first constructor and after the last destructor.
 
 #include "base/unseen_order.hpp"
+#include "heap/adopted.hpp"
 #include "heap/extents.hpp"
 #include "heap/foreign.hpp"
 #include "heap/returns.hpp"
@@ -49,6 +50,7 @@ struct core {
     window addresses;
     extents memory;
     foreign_blocks foreign;
+    adopted_memory adopted;
 
     /// Blocks of at least this come as extents of their own; smaller ones from the pool.
     static constexpr std::size_t big = std::size_t{32} << 10;

@@ -244,7 +244,7 @@ std::uint32_t extents::carve_from(std::uint32_t at, std::uint32_t size, std::uin
     return at;
 }
 
-extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept
+extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind what, bool commits) noexcept
 {
     std::size_t const granules = (bytes + granule - 1) / granule;
     std::size_t const align = std::max(alignment / granule, std::size_t{1});
@@ -270,7 +270,7 @@ extents::piece extents::allocate(std::size_t bytes, std::size_t alignment, kind 
             return {};
         size = static_cast<std::uint32_t>(granules);
     }
-    if (clean && from_.commit != nullptr) {
+    if (clean && commits && from_.commit != nullptr) {
         guard.unlock();  // the system call may take long
         bool const ours = commit(at, size);
         guard.lock();

@@ -57,8 +57,8 @@ public:
     void stop() noexcept;
 
     /// An extent of at least `bytes` (not 0), aligned to the granule or to `alignment` (a power of two); null if there is no room, or no
-    /// memory.
-    [[nodiscard]] piece allocate(std::size_t bytes, std::size_t alignment, kind what) noexcept;
+    /// memory. `commits`: by the supply's `commit`, where it has one.
+    [[nodiscard]] piece allocate(std::size_t bytes, std::size_t alignment, kind what, bool commits = true) noexcept;
     /// Frees an extent that begins at `begin`; false (and nothing happens) if there is no such extent. `by_peer`: another process has used
     /// it last.
     bool release(void* begin, kind what, bool by_peer = false) noexcept;

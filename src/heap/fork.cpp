@@ -85,14 +85,19 @@ signal_line line;
     _exit(127);
 }
 
-/// Calls f(begin, bytes) for the used ranges of the own segment; adjacent ones are joined.
+/// Calls f(begin, bytes) for the used ranges of the own segment, adjacent ones joined; adopted memory at the program's own addresses.
 template <class F>
 void for_each_used(F&& f)
 {
     core& heap = the_core;
     std::byte* begin = heap.segment;
     std::byte* end = begin + heap.arena_begin;
+    for (auto const& r : heap.adopted.all())
+        f(r.begin, r.bytes);
     heap.memory.for_each_used([&](std::byte* next, std::size_t bytes) {
+        for (auto const& r : heap.adopted.all())
+            if (r.shared >= next && r.shared < next + bytes)
+                return;
         if (next != end) {
             f(begin, static_cast<std::size_t>(end - begin));
             begin = next;
@@ -102,17 +107,24 @@ void for_each_used(F&& f)
     f(begin, static_cast<std::size_t>(end - begin));
 }
 
+/// Where the job's file has what for_each_used tells of.
+off_t file_position(std::byte const* at) noexcept
+{
+    core& heap = the_core;
+    std::byte const* const adopted = heap.adopted.find(at, 1);
+    return static_cast<off_t>(heap.addresses.file_offset(heap.arena)) + ((adopted != nullptr ? adopted : at) - heap.segment);
+}
+
 /// In the parent, before it forks.
 void find_holes() noexcept
 {
     constexpr std::size_t long_hole = std::size_t{1} << 20;
     static unsigned char present[16 << 10];
     int const fd = the_core.addresses.descriptor();
-    auto const base = static_cast<off_t>(the_core.addresses.file_offset(the_core.arena));
     // A page that is not present may be in swap.
     auto const note = [&](std::byte* begin, std::byte* end) {
         while (begin < end && static_cast<std::size_t>(end - begin) >= long_hole) {
-            off_t const at = base + (begin - the_core.segment);
+            off_t const at = file_position(begin);
             off_t const data = lseek(fd, at, SEEK_DATA);
             std::byte* const until = data < 0 ? (errno == ENXIO ? end : begin) : std::min(end, begin + (data - at));
             if (static_cast<std::size_t>(until - begin) >= long_hole)
@@ -128,7 +140,8 @@ void find_holes() noexcept
     holes.count = 0;
     to_copy = 0;
     for_each_used([&](std::byte* begin, std::size_t bytes) {
-        used = static_cast<std::size_t>(begin - the_core.segment) + bytes;
+        if (the_core.adopted.find(begin, 1) == nullptr)
+            used = static_cast<std::size_t>(begin - the_core.segment) + bytes;
         to_copy += bytes;
         std::byte* const end = begin + bytes;
         std::byte* empty = nullptr;
@@ -166,9 +179,13 @@ void make_views() noexcept
     std::size_t const all = heap.addresses.segment_bytes();
     if (all > used && mmap(heap.segment + used, all - used, PROT_NONE, anonymous, -1, 0) == MAP_FAILED)
         give_up("mmap");
+    for (auto const& r : heap.adopted.all())
+        if (mmap(r.begin, r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, offset + (r.shared - heap.segment)) ==
+            MAP_FAILED)
+            give_up("mmap of static data");
     for (std::size_t i = 0; i < holes.count; ++i) {
         auto& [begin, bytes] = holes.all[i];
-        off_t const at = offset + (begin - heap.segment);
+        off_t const at = file_position(begin);
         if (off_t const data = lseek(fd, at, SEEK_DATA); data >= 0)  // another thread of the parent may have written there before the fork
             bytes = std::min(bytes, static_cast<std::size_t>(data - at));
         if (bytes > 0 && mmap(begin, bytes, PROT_READ | PROT_WRITE, anonymous, -1, 0) == MAP_FAILED)
@@ -222,7 +239,7 @@ void copy_all() noexcept
     std::size_t next = 0;
     for_each_used([&](std::byte* begin, std::size_t bytes) {
         std::byte* const end = begin + bytes;
-        for (; next < holes.count && holes.all[next].begin < end; ++next) {
+        for (; next < holes.count && holes.all[next].begin >= begin && holes.all[next].begin < end; ++next) {
             touch(begin, static_cast<std::size_t>(holes.all[next].begin - begin));
             begin = holes.all[next].begin + holes.all[next].bytes;
         }

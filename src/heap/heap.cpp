@@ -201,11 +201,19 @@ bool contains(void const* pointer) noexcept
     return the_core.addresses.contains(pointer);
 }
 
+bool reaches(void const* pointer) noexcept
+{
+    return contains(pointer) || the_core.adopted.find(pointer, 1) != nullptr;
+}
+
 std::optional<address> find(void const* pointer, std::size_t size) noexcept
 {
     window const& all = the_core.addresses;
-    if (!all.contains(pointer))
-        return std::nullopt;
+    if (!all.contains(pointer)) {
+        pointer = the_core.adopted.find(pointer, size);
+        if (pointer == nullptr)
+            return std::nullopt;
+    }
     address const where{all.arena_of(pointer), 0, all.offset_of(pointer)};
     if (size > all.segment_bytes() - where.offset)
         return std::nullopt;
@@ -253,6 +261,8 @@ statistics stats() noexcept
     s.arena_bytes = the_core.addresses.segment_bytes() - the_core.arena_begin;
     s.in_use = the_core.memory.in_use();
     s.extents = s.in_use + the_core.memory.warm();
+    for (auto const& range : the_core.adopted.all())
+        s.adopted += range.bytes;
     s.returned_by_peers = the_core.returned.load(std::memory_order_relaxed);
     s.attached = the_core.addresses.attached();
     return s;

@@ -61,7 +61,9 @@ void note_owned(void const* block, std::size_t size) noexcept;
 
 /// True if the byte is in the window (any rank's segment): a subtraction and a compare. False in a program that never used the heap.
 [[nodiscard]] bool contains(void const* pointer) noexcept;
-/// The shared address of a range, if the whole of it lies in one segment.
+/// True if peers read and write the byte where it is: the window contains it, or it was adopted (adopted.hpp).
+[[nodiscard]] bool reaches(void const* pointer) noexcept;
+/// The shared address of a range, if the whole of it lies in one segment, or in one range that was adopted.
 [[nodiscard]] std::optional<address> find(void const* pointer, std::size_t size) noexcept;
 /// The pointer of a shared range in this process; maps the peer's segment on first use. Throws error if the range is not inside one
 /// segment of the job (a corrupt or hostile address), system_error if mapping is refused. Costs a load and compares after the first use.
@@ -75,7 +77,8 @@ void prefault(void* pointer, std::size_t size) noexcept;
 
 struct statistics {
     std::uint64_t arena_bytes = 0;        ///< address space of the own arena
-    std::uint64_t in_use = 0;             ///< big blocks that are allocated, and regions that the pool of small blocks holds
+    std::uint64_t in_use = 0;             ///< big blocks that are allocated, regions that the pool of small blocks holds, what was adopted
+    std::uint64_t adopted = 0;            ///< static data of the program whose pages are the arena's
     std::uint64_t extents = 0;            ///< in_use, and freed memory that is kept warm
     std::uint64_t returned_by_peers = 0;  ///< blocks, so far
     std::uint32_t attached = 0;           ///< peers' segments mapped

@@ -35,12 +35,31 @@ std::size_t threshold = ~std::size_t{0};
 std::size_t (*usable_size_of_libc)(void*) = nullptr;
 [[gnu::tls_model("initial-exec")]] thread_local bool inside = false;
 
+/// The program was linked with Towline, directly or by a library: it is loaded before any constructor runs.
+bool is_linked()
+{
+    void* const library = dlopen(TOWLINE_LIBRARY, RTLD_LAZY | RTLD_NOLOAD);
+    return library != nullptr && dlclose(library) == 0;
+}
+
+void serve()
+{
+    using namespace towline;
+    threshold = std::max<std::size_t>(base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 64 << 10), least_threshold);
+    auto const whose = static_cast<heap::adoption>(base::setting_choice("TOWLINE_STATIC_DATA", {"off", "program", "libraries"}, 1));
+    if (is_linked()) {  // a shell, a compiler or an interpreter that loads Towline later sends nothing of its own
+        inside = true;
+        heap::adopt_static_data(whose);
+        inside = false;
+    }
+}
+
 __attribute__((constructor)) void prepare()
 {
     usable_size_of_libc = reinterpret_cast<std::size_t (*)(void*)>(dlsym(RTLD_NEXT, "malloc_usable_size"));
     try {
         if (std::getenv("TOWLINE_JOB") != nullptr && towline::base::setting_switch("TOWLINE_HEAP", true))
-            threshold = std::max<std::size_t>(towline::base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 64 << 10), least_threshold);
+            serve();
     } catch (std::exception const& e) {
         // A bad value does not stop a shell or tool between the launcher and the program; it stops the program, when it opens the heap.
         std::fprintf(stderr, "towline: %s\n", e.what());

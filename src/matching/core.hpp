@@ -145,7 +145,7 @@ struct core {
     [[nodiscard]] bool try_send_tiny(peer to, packed_envelope const&, void const* data, std::uint64_t bytes, send_mode);
     [[nodiscard]] bool is_eager(void const* data, std::uint64_t bytes) const noexcept
     {
-        return bytes <= config.eager || (bytes <= config.eager_outside && !heap::contains(data));
+        return bytes <= config.eager || (bytes <= config.eager_outside && !heap::reaches(data));
     }
     /// What lies in our heap, where the receiver reaches it, is told of in one small message and copied there, where that needs no second
     /// thread. The word for it; 0: not so.

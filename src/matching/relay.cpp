@@ -66,7 +66,7 @@ send_way core::way_of(relay_path& path, peer to, void const* data, std::uint64_t
 {
     if (config.way)
         return *config.way;
-    bool const is_plain = !heap::contains(data);
+    bool const is_plain = !heap::reaches(data);
     bool const is_rewritten = sent.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
     // What is not written again is best read where it lies: its lines stay with both.
     if (!is_plain && !is_rewritten)

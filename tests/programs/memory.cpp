@@ -36,6 +36,8 @@ bool in_the_heap(void const* pointer)
     return false;
 }
 
+char notes[1 << 16];
+
 int grow(std::size_t bytes, bool whatever)
 {
     constexpr std::size_t most = 4096 * mib;
@@ -86,6 +88,8 @@ int main(int argc, char** argv)
             return 3;
         for (std::size_t i = 0; i + 16 <= mib; i += 16)
             std::memcpy(block + i, i / 16 % 2 == 0 ? "what a debugger " : "wants to see ...", 16);
+        for (std::size_t i = 0; i + 16 <= sizeof notes; i += 16)
+            std::memcpy(notes + i, "static data, too", 16);
         if (w.rank() == 0)
             std::abort();
         pause();

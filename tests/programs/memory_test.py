@@ -34,6 +34,7 @@ class Dumps(JobTest):
             with open(cores[0], "rb") as file:
                 content = file.read()
             self.assertIn(b"what a debugger wants to see ..." * 1000, content)
+            self.assertEqual(content.count(b"static data, too" * 4096), 1)
 
 
 class Refused(JobTest):
