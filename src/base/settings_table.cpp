@@ -118,7 +118,7 @@ constexpr char const* size = "a size: bytes, or a number with K, M, G or T behin
 
 constexpr std::array table{
     setting_entry{"TOWLINE_HEAP", on_off, "on", "whether malloc takes big blocks from the shared heap", is_switch},
-    setting_entry{"TOWLINE_HEAP_THRESHOLD", size, "64K", "from this size on malloc takes from the shared heap", is_size},
+    setting_entry{"TOWLINE_HEAP_THRESHOLD", size, "32K", "from this size on malloc takes from the shared heap", is_size},
     setting_entry{"TOWLINE_HEAP_COMMIT", on_off, "on where vm.overcommit_memory is 2, else off",
                   "whether the shared heap allocates the pages of a block when it hands the block out", is_switch},
     setting_entry{"TOWLINE_HEAP_KEEP", size, "a quarter of the memory, shared among the ranks; 64M at least",

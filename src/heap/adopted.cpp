@@ -1,6 +1,8 @@
 #include "heap/adopted.hpp"
 
+#include "base/log.hpp"
 #include "heap/core.hpp"
+#include "heap/heap.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -173,6 +175,7 @@ void adopt_static_data(adoption whose) noexcept
                 return 0;
             },
             &whose);
+        base::log(base::log_level::debug, "rank {}: {} KiB of static data lie in the shared heap", the_core.arena, stats().adopted >> 10);
     }
     if (opener != nullptr)
         deallocate(opener);

@@ -9,7 +9,7 @@
 //
 // Thread-safe. Functions that the preload allocator calls never allocate big blocks themselves.
 //
-// Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 64K), TOWLINE_HEAP_KEEP
+// Settings: TOWLINE_HEAP=off (no preload allocator), TOWLINE_HEAP_THRESHOLD (from which size it uses the arena, 32K), TOWLINE_HEAP_KEEP
 // (how much freed memory stays warm before the kernel gets it back; a quarter of the memory shared among the ranks, 64M at least),
 // TOWLINE_SEGMENT.
 

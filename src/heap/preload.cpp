@@ -1,4 +1,4 @@
-// malloc and its family for programs under the launcher, preloaded: blocks of TOWLINE_HEAP_THRESHOLD bytes (default 64 KiB) and more lie in
+// malloc and its family for programs under the launcher, preloaded: blocks of TOWLINE_HEAP_THRESHOLD bytes (default 32 KiB) and more lie in
 // the rank's arena, so that peers read them where they are; everything else is glibc's, at the cost of a compare. Where the process is no
 // rank, where the arena is full, or with TOWLINE_HEAP=off, all is glibc's.
 
@@ -45,7 +45,7 @@ bool is_linked()
 void serve()
 {
     using namespace towline;
-    threshold = std::max<std::size_t>(base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 64 << 10), least_threshold);
+    threshold = std::max<std::size_t>(base::setting_bytes("TOWLINE_HEAP_THRESHOLD", 32 << 10), least_threshold);
     auto const whose = static_cast<heap::adoption>(base::setting_choice("TOWLINE_STATIC_DATA", {"off", "program", "libraries"}, 1));
     if (is_linked()) {  // a shell, a compiler or an interpreter that loads Towline later sends nothing of its own
         inside = true;
