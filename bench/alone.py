@@ -84,7 +84,8 @@ def main() -> None:
             launched = [options.towline, "run", "-n", "1"]
             rounds = []
             for i in range(options.rounds + 1):
-                both = [measure([], command), measure(launched, command)] if i % 2 == 0 else [measure(launched, command), measure([], command)][::-1]
+                turns = [[], launched][:: 1 if i % 2 == 0 else -1]
+                both = [measure(turn, command) for turn in turns][:: 1 if i % 2 == 0 else -1]
                 if i > 0:  # the first warms the page cache
                     rounds.append(both)
             for what, unit, scale in (("time", "s", 1.0), ("processor", "s", 1.0), ("memory", "MiB", 1024.0)):

@@ -194,6 +194,17 @@ std::string describe(wait_report const& wait, std::size_t self, bool plural)
     return n + more > most ? text + "; ..." : text;
 }
 
+namespace {
+
+/// Behind what a rank waits for: that it is stopped.
+std::string halt_of(rank_view const& r, std::int64_t now_ns)
+{
+    bool const is_halted = r.process.is == process_state::kind::stopped || r.process.is == process_state::kind::traced;
+    return is_halted ? "; it " + outside(r, now_ns).one : std::string();
+}
+
+} // namespace
+
 situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
 {
     using state = rank_view::state;
@@ -229,9 +240,7 @@ situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
             std::string behind;
             if (auto const c = text_of(r.wait->communicator); !c.empty())
                 behind += fmt::format(" ({})", c);
-            std::string end;
-            if (r.process.is == process_state::kind::stopped || r.process.is == process_state::kind::traced)
-                end += "; it " + outside(r, now_ns).one;
+            std::string end = halt_of(r, now_ns);
             if (r.wait->threads > 1)
                 end += fmt::format("; {} of its threads wait", r.wait->threads);
             if (auto const calls = text_of_calls(*r.wait, i); !calls.empty())
@@ -240,7 +249,7 @@ situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
                 end += fmt::format("; {} message{} came that no receive asks for", r.wait->unexpected, r.wait->unexpected == 1 ? "" : "s");
             put(i, describe(*r.wait, i) + behind, describe(*r.wait, i, true) + behind, r.wait->since_ns, end);
         } else if (!r.note.empty() && !r.wait) {
-            put(i, "waits for " + r.note, "wait for " + r.note, 0);
+            put(i, "waits for " + r.note, "wait for " + r.note, 0, halt_of(r, now_ns));
         } else {
             // Calls run in its workers, whatever its other threads do.
             doing d = outside(r, now_ns);

@@ -1,14 +1,14 @@
 /* Sends messages, or does collective operations, of one size from one kind of memory; each is written anew and compared where it arrives.
    Usage: mpi_paths KIND MEMORY BYTES COUNT, silent and 0 where all data were right. KIND is a name in `kinds` below; MEMORY is `heap`
-   (MPI_Alloc_mem: the shared heap) or `plain` (static). tests/programs/paths_test.py counts which way the bytes took. */
+   (MPI_Alloc_mem: the shared heap) or `plain` (mapped by the program). tests/programs/paths_test.py counts which way the bytes took. */
 #define _GNU_SOURCE
 #include "check.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { MOST = 32 << 20 };
-static unsigned char plain_out[MOST], plain_in[MOST];
 static unsigned char *out, *in;
 static int bytes, count;
 
@@ -162,6 +162,13 @@ static void iallreduce(void)
     reduce_to_all(1);
 }
 
+static unsigned char* mapped(void)
+{
+    void* const memory = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    return memory;
+}
+
 int main(int argc, char** argv)
 {
     static const struct {
@@ -176,8 +183,8 @@ int main(int argc, char** argv)
     bytes = atoi(argv[3]);
     count = atoi(argv[4]);
     CHECK(bytes >= 0 && count > 0 && bytes <= MOST);
-    out = plain_out;
-    in = plain_in;
+    out = mapped();
+    in = mapped();
     int const heap = strcmp(argv[2], "heap") == 0;
     if (heap) {
         CHECK(MPI_Alloc_mem((MPI_Aint)bytes * size + 64, MPI_INFO_NULL, &out) == MPI_SUCCESS);

@@ -173,7 +173,7 @@ class Completion(JobTest):
 
     def test_mpiexec(self):
         for name in ("mpiexec", "mpirun"):
-            self.assertEqual(self.complete(name, "-n", "2", "-prepend"), ["-prepend-rank"])
+            self.assertEqual(self.complete(name, "-n", "2", "-prepend-r"), ["-prepend-rank"])
             self.assertIn("core", self.complete(name, "--bind-to", ""))
             self.assertEqual(self.complete(name, "-wdir", "fol"), ["folder"])
             self.assertEqual(self.complete(name, "-hostfile", "da"), ["data.txt"])

@@ -142,7 +142,7 @@ TEST_F(preload, falls_back_when_the_arena_is_full)
 
 TEST_F(preload, tells_of_releases)
 {
-    EXPECT_EQ(run_self("releases", file.get()), 0);
+    EXPECT_EQ(run_self("releases", file.get(), "TOWLINE_HEAP_THRESHOLD", "64K"), 0);
     EXPECT_EQ(run_self("releases", -1), 0);
 }
 

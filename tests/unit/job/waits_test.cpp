@@ -103,6 +103,19 @@ TEST(waits, are_told_in_words)
     EXPECT_LT(text("MPI_Waitall", many).size(), 300u);
 }
 
+TEST(waits, of_stopped_ranks_say_so)
+{
+    job::rank_view noted = waiting("MPI_Recv", {receive(1, 7)});
+    noted.wait.reset();
+    noted.note = "MPI_Recv: receive from rank 1";
+    job::rank_view told = waiting("MPI_Recv", {receive(1, 7)});
+    noted.process.is = told.process.is = doing::stopped;
+    std::vector<job::rank_view> const ranks{noted, told};
+    EXPECT_EQ(job::explain(ranks, 62 * second).ranks,
+              (lines{"rank 0 waits for MPI_Recv: receive from rank 1; it is stopped (SIGSTOP)",
+                     "rank 1 waits in MPI_Recv for itself, tag 7 (MPI_COMM_WORLD), for 61 s; it is stopped (SIGSTOP)"}));
+}
+
 TEST(waits, of_two_for_each_other_are_a_cycle)
 {
     std::vector<job::rank_view> const ranks{waiting("MPI_Recv", {receive(1, 7)}), waiting("MPI_Recv", {receive(0, 9)})};
