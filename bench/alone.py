@@ -82,10 +82,10 @@ def main() -> None:
             if options.only and options.only != name:
                 continue
             launched = [options.towline, "run", "-n", "1"]
-            rounds = []
+            rounds: list[list[dict[str, float]]] = []
             for i in range(options.rounds + 1):
-                turns = [[], launched][:: 1 if i % 2 == 0 else -1]
-                both = [measure(turn, command) for turn in turns][:: 1 if i % 2 == 0 else -1]
+                order = 1 if i % 2 == 0 else -1
+                both = [measure(how, command) for how in ([], launched)[::order]][::order]
                 if i > 0:  # the first warms the page cache
                     rounds.append(both)
             for what, unit, scale in (("time", "s", 1.0), ("processor", "s", 1.0), ("memory", "MiB", 1024.0)):

@@ -90,7 +90,8 @@ bool adopt(std::byte* begin, std::byte* filled, std::byte* end) noexcept
     auto const bytes = static_cast<std::size_t>(end - begin);
     // Where huge pages are possible they lie at the same place in the file and in memory.
     bool const may_be_huge = bytes >= 2 * huge_page;
-    extents::piece const extent = heap.memory.allocate(bytes + (may_be_huge ? huge_page : 0), extents::granule, extents::kind::block, false);
+    std::size_t const room = bytes + (may_be_huge ? huge_page : 0);
+    extents::piece const extent = heap.memory.allocate(room, extents::granule, extents::kind::block, false);
     if (extent.begin == nullptr)
         return false;
     auto* shared = static_cast<std::byte*>(extent.begin);
@@ -105,7 +106,7 @@ bool adopt(std::byte* begin, std::byte* filled, std::byte* end) noexcept
             std::memcpy(shared + (at - begin), at, page);
     };
     if (!extent.clean)
-        std::memset(extent.begin, 0, bytes + (may_be_huge ? huge_page : 0));
+        std::memset(extent.begin, 0, room);
     page_map pages;
     for (std::byte* at = begin; at < filled; at += page)
         copy(at);

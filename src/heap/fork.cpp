@@ -179,9 +179,9 @@ void make_views() noexcept
     std::size_t const all = heap.addresses.segment_bytes();
     if (all > used && mmap(heap.segment + used, all - used, PROT_NONE, anonymous, -1, 0) == MAP_FAILED)
         give_up("mmap");
+    constexpr int own_view = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
     for (auto const& r : heap.adopted.all())
-        if (mmap(r.begin, r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd, offset + (r.shared - heap.segment)) ==
-            MAP_FAILED)
+        if (mmap(r.begin, r.bytes, PROT_READ | PROT_WRITE, own_view, fd, file_position(r.begin)) == MAP_FAILED)
             give_up("mmap of static data");
     for (std::size_t i = 0; i < holes.count; ++i) {
         auto& [begin, bytes] = holes.all[i];
