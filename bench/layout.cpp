@@ -1,11 +1,12 @@
-// Packing and unpacking of derived datatypes, in one process: 1 MiB of data in blocks of `size` bytes.
+// Packing and unpacking of derived datatypes, in one process: 1 MiB of data in blocks of `size` bytes, except where said.
 //
 //   memcpy    the same bytes in a row: what no datatype can beat by much
 //   by_hand   the loop that a program would write, its block size and stride known to the compiler
 //   towline   layout::stream; `whole` in one call, `pieces` in calls of 8 KiB as a pipeline makes them
 //
-// Cases: strided (blocks at twice their size), listed (blocks at irregular places, by_hand is a memcpy per entry of a list), face_x and
-// face_y (of a cube of 128 doubles a side: 128 KiB).
+// Cases: strided (blocks at twice their size), strided_64k (the same, 64 KiB of data), listed (blocks at irregular places, by_hand is a
+// memcpy per entry of a list), face_x, face_y and face_z (of a cube of 128 doubles a side: 128 KiB), across (columns of a square of 512
+// doubles, one after the other: 2 MiB), records (a list of structs of 8, 4 and 24 bytes).
 
 #include "harness.hpp"
 #include "layout/stream.hpp"
@@ -77,6 +78,58 @@ void offer_strided(bench::program& p, std::string const& name, i64 n, memory& m)
     });
 }
 
+template <i64... Blocks>
+void offer_blocks(bench::program& p, std::string const& name, i64 bytes, memory& m)
+{
+    (offer_strided<Blocks, 2 * Blocks>(p, name, bytes / Blocks, m), ...);
+}
+
+void offer_across(bench::program& p, memory& m)
+{
+    constexpr i64 side = 512;
+    using namespace layout;
+    datatype const column = resized(vector(side, 1, side, datatype::of(kind::double_c)), 0, 8);
+    offer(p, "across", 8, column, side, m);
+    for (bool const pack : {true, false})
+        by_hand(p, "across", 8, pack, [&m, pack] {
+            for (i64 i = 0; i < side; ++i)
+                for (i64 k = 0; k < side; ++k) {
+                    std::byte *const apart = m.apart.data() + (k * side + i) * 8, *const together = m.together.data() + (i * side + k) * 8;
+                    std::memcpy(pack ? together : apart, pack ? apart : together, 8);
+                }
+        });
+}
+
+/// A struct with holes, at every place of a list: what a program of particles sends.
+void offer_records(bench::program& p, memory& m, std::vector<i64>& places)
+{
+    struct record {
+        double mass;
+        int kind, unused;
+        double unsent, at[3];
+    };
+    constexpr i64 n = payload / 36;
+    std::mt19937 random(1);
+    for (i64 i = 0, place = 0; i < n; ++i, place += 1 + static_cast<i64>(random()) % 3)
+        places.push_back(place);
+    using namespace layout;
+    i64 const one[]{1, 1, 3}, where[]{0, 8, 24};
+    datatype const of[]{datatype::of(kind::double_c), datatype::of(kind::int_c), datatype::of(kind::double_c)};
+    offer(p, "records", 36, indexed_block(1, places, resized(structure(one, where, of), 0, sizeof(record))), 1, m);
+    for (bool const pack : {true, false})
+        by_hand(p, "records", 36, pack, [&m, &places, pack] {
+            std::byte* together = m.together.data();
+            auto const move = [&together, pack](auto& field) {
+                std::memcpy(pack ? static_cast<void*>(together) : &field, pack ? static_cast<void const*>(&field) : together, sizeof field);
+                together += sizeof field;
+            };
+            for (i64 const place : places) {
+                auto& r = reinterpret_cast<record*>(m.apart.data())[place];
+                move(r.mass), move(r.kind), move(r.at);
+            }
+        });
+}
+
 /// Blocks of 1 to 2 * mean - 1 words (mean > 1), or all alike, with gaps of 1 to 7 words.
 void offer_listed(bench::program& p, std::string const& name, i64 mean, bool alike, memory& m, std::vector<i64>& lengths,
                   std::vector<i64>& at)
@@ -113,20 +166,15 @@ int main(int argc, char** argv)
     memory m{std::vector<std::byte>(16 * payload, std::byte{1}), std::vector<std::byte>(2 * payload, std::byte{2})};
     program.add({.name = "strided", .size = payload, .mode = "pack", .subject = "memcpy"},
                 [&m](bench::sampler& b) { b.batch(4, [&] { std::memcpy(m.together.data(), m.apart.data(), payload); }); });
-    offer_strided<1, 2>(program, "strided", payload, m);
-    offer_strided<4, 8>(program, "strided", payload / 4, m);
-    offer_strided<8, 16>(program, "strided", payload / 8, m);
-    offer_strided<16, 32>(program, "strided", payload / 16, m);
-    offer_strided<24, 48>(program, "strided", payload / 24, m);
-    offer_strided<32, 64>(program, "strided", payload / 32, m);
-    offer_strided<40, 80>(program, "strided", payload / 40, m);
-    offer_strided<64, 128>(program, "strided", payload / 64, m);
-    offer_strided<256, 512>(program, "strided", payload / 256, m);
-    offer_strided<1024, 2048>(program, "strided", payload / 1024, m);
-    offer_strided<4096, 8192>(program, "strided", payload / 4096, m);
+    offer_blocks<1, 4, 8, 16, 24, 32, 40, 48, 64, 256, 512, 1024, 4096>(program, "strided", payload, m);
+    offer_blocks<4, 8, 16, 64, 512, 4096>(program, "strided_64k", payload / 16, m);
     constexpr i64 side = 128;
     offer_strided<8, side * 8>(program, "face_x", side * side, m);
     offer_strided<side * 8, side * side * 8>(program, "face_y", side, m);
+    offer_strided<side * side * 8, side * side * side * 8>(program, "face_z", 1, m);
+    offer_across(program, m);
+    std::vector<i64> places;
+    offer_records(program, m, places);
     std::vector<i64> lengths[3], at[3];
     offer_listed(program, "listed_alike", 1, true, m, lengths[0], at[0]);
     offer_listed(program, "listed", 4, false, m, lengths[1], at[1]);

@@ -1,10 +1,9 @@
 #pragma once
-// The inner loops of packing and unpacking: blocks of one size between memory where they lie apart and memory where they lie in a row.
-//
-// Rows of blocks of 1, 2, 4 to 64 bytes get loops in which the block is a register or a few; other short blocks are moved by two
-// overlapping loads and stores; memcpy does the rest.
+// Packing and unpacking: blocks between memory where they lie apart and memory where they lie in a row. Rows of blocks are left to the
+// kernels (rows.hpp); a single short block is moved here, by two overlapping loads and stores.
 
 #include "base/copy.hpp"
+#include "layout/rows.hpp"
 #include "layout/walk.hpp"
 
 #include <cstddef>
@@ -51,6 +50,11 @@ inline void copy_any(std::byte* to, std::byte const* from, std::int64_t bytes) n
         *to = *from;
 }
 
+[[nodiscard]] inline fields fields_of(node const& pieces) noexcept
+{
+    return {pieces.displacements.data(), pieces.starts.data(), pieces.count};
+}
+
 /// Moves blocks and advances in the stream.
 template <direction Direction>
 class block_copier {
@@ -60,93 +64,61 @@ public:
 
     void block(place_t at, std::int64_t bytes, kind) noexcept
     {
-        move<any>(stream_, at, bytes);
+        if constexpr (Direction == direction::pack)
+            copy_any(stream_, reinterpret_cast<std::byte const*>(at), bytes);
+        else
+            copy_any(reinterpret_cast<std::byte*>(at), stream_, bytes);
         stream_ += bytes;
     }
 
     void strided(place_t at, std::int64_t stride, std::int64_t n, std::int64_t bytes, kind) noexcept
     {
-        each(n, bytes, [=](std::int64_t i) { return moved(at, i, stride); });
+        stepped_kernel const move = kernels_for(bytes).stepped;
+        if constexpr (Direction == direction::pack)
+            move(stream_, bytes, reinterpret_cast<std::byte const*>(at), stride, n, bytes);
+        else
+            move(reinterpret_cast<std::byte*>(at), stride, stream_, bytes, n, bytes);
+        stream_ += n * bytes;
+    }
+
+    void nested(place_t at, std::int64_t outer, std::int64_t m, std::int64_t stride, std::int64_t n, std::int64_t bytes, kind) noexcept
+    {
+        if constexpr (Direction == direction::pack)
+            copy_nest(stream_, reinterpret_cast<std::byte const*>(at), {m, n, bytes, n * bytes, bytes, outer, stride});
+        else
+            copy_nest(reinterpret_cast<std::byte*>(at), stream_, {m, n, bytes, outer, stride, n * bytes, bytes});
+        stream_ += m * n * bytes;
     }
 
     void listed(place_t at, std::int64_t const* displacements, std::int64_t n, std::int64_t bytes, kind) noexcept
     {
-        each(n, bytes, [=](std::int64_t i) { return moved(at, displacements[i]); });
+        row_kernels const& kernels = kernels_for(bytes);
+        if constexpr (Direction == direction::pack)
+            kernels.gathering(stream_, bytes, reinterpret_cast<std::byte const*>(at), displacements, n, bytes);
+        else
+            kernels.scattering(reinterpret_cast<std::byte*>(at), displacements, stream_, bytes, n, bytes);
+        stream_ += n * bytes;
+    }
+
+    void records(place_t at, std::int64_t stride, std::int64_t n, node const& pieces) noexcept { records({nullptr, stride}, at, n, pieces); }
+    void records(place_t at, std::int64_t const* displacements, std::int64_t n, node const& pieces) noexcept
+    {
+        records({displacements, 0}, at, n, pieces);
     }
 
 private:
-    // How one block is moved, chosen once for all blocks of a row.
-    template <std::size_t Bytes>
-    struct fixed {
-        static void copy(std::byte* to, std::byte const* from, std::int64_t) noexcept { std::memcpy(to, from, Bytes); }
-    };
-    template <std::size_t Half>
-    struct ends {
-        static void copy(std::byte* to, std::byte const* from, std::int64_t bytes) noexcept { copy_ends<Half>(to, from, bytes); }
-    };
-    struct middling {
-        static void copy(std::byte* to, std::byte const* from, std::int64_t bytes) noexcept
-        {
-            std::memcpy(to, from, static_cast<std::size_t>(bytes));
-        }
-    };
-    struct any {
-        static void copy(std::byte* to, std::byte const* from, std::int64_t bytes) noexcept { copy_any(to, from, bytes); }
-    };
-
-    template <class How>
-    static void move(stream_byte* stream, place_t at, std::int64_t bytes) noexcept
+    void records(places there, place_t at, std::int64_t n, node const& pieces) noexcept
     {
         if constexpr (Direction == direction::pack)
-            How::copy(stream, reinterpret_cast<std::byte const*>(at), bytes);
+            gather_records(stream_, reinterpret_cast<std::byte const*>(at), there, fields_of(pieces), n);
         else
-            How::copy(reinterpret_cast<std::byte*>(at), stream, bytes);
+            scatter_records(reinterpret_cast<std::byte*>(at), there, stream_, fields_of(pieces), n);
+        stream_ += n * pieces.size;
     }
-
-    template <class How, class Where>
-    void row(std::int64_t n, std::int64_t bytes, Where where) noexcept
-    {
-        stream_byte* s = stream_;
-        std::int64_t i = 0;
-        for (; i + 4 <= n; i += 4, s += 4 * bytes) {
-            move<How>(s, where(i), bytes);
-            move<How>(s + bytes, where(i + 1), bytes);
-            move<How>(s + 2 * bytes, where(i + 2), bytes);
-            move<How>(s + 3 * bytes, where(i + 3), bytes);
-        }
-        for (; i < n; ++i, s += bytes)
-            move<How>(s, where(i), bytes);
-        stream_ = s;
-    }
-
-    template <class Where>
-    void each(std::int64_t n, std::int64_t bytes, Where where) noexcept
-    {
-        switch (bytes) {
-        case 1: return row<fixed<1>>(n, 1, where);
-        case 2: return row<fixed<2>>(n, 2, where);
-        case 4: return row<fixed<4>>(n, 4, where);
-        case 8: return row<fixed<8>>(n, 8, where);
-        case 16: return row<fixed<16>>(n, 16, where);
-        case 32: return row<fixed<32>>(n, 32, where);
-        case 64: return row<fixed<64>>(n, 64, where);
-        default: break;
-        }
-        if (bytes > 64)
-            bytes < big_block ? row<middling>(n, bytes, where) : row<any>(n, bytes, where);
-        else if (bytes > 32)
-            row<ends<32>>(n, bytes, where);
-        else if (bytes > 16)
-            row<ends<16>>(n, bytes, where);
-        else if (bytes > 8)
-            row<ends<8>>(n, bytes, where);
-        else if (bytes > 4)
-            row<ends<4>>(n, bytes, where);
-        else
-            row<ends<2>>(n, bytes, where);
-    }
+    [[nodiscard]] row_kernels const& kernels_for(std::int64_t bytes) const noexcept { return rows_.of[size_class(bytes)]; }
 
     stream_byte* stream_;
+    row_tables const& rows_ = best_rows();
 };
 
 } // namespace towline::layout

@@ -6,6 +6,10 @@
 //   block(at, bytes, unit)                          bytes in a row
 //   strided(at, stride, n, bytes, unit)             n such blocks
 //   listed(at, displacements, n, bytes, unit)       the same at displacements
+// and, if it likes,
+//   nested(at, outer, m, stride, n, bytes, unit)    m times strided(), `outer` bytes apart
+//   records(at, stride, n, pieces)                  n times the few blocks of a node of pieces
+//   records(at, displacements, n, pieces)           the same at displacements
 // A part of the stream is found by arithmetic and binary search, so beginning anywhere costs O(depth).
 
 #include "layout/node.hpp"
@@ -27,28 +31,63 @@ using place_t = std::uintptr_t;
     return at + static_cast<place_t>(i) * static_cast<place_t>(stride);
 }
 
+template <class Sink>
+void walk_all(node const& n, place_t at, Sink& sink);
+
+/// A few blocks: a struct with holes.
+[[nodiscard]] inline bool is_record(node const& n) noexcept
+{
+    constexpr std::int64_t few = 16;
+    return n.what == form::pieces && n.count <= few;
+}
+
+/// `count` times a node, `stride` bytes apart.
+template <class Sink>
+void walk_row(node const& child, place_t at, std::int64_t stride, std::int64_t count, Sink& sink)
+{
+    if (child.what == form::block) {
+        sink.strided(at, stride, count, child.size, child.unit);
+        return;
+    }
+    if constexpr (requires { sink.nested(at, stride, count, stride, count, stride, kind::byte); })
+        if (child.what == form::loop && child.child->what == form::block) {
+            sink.nested(at, stride, count, child.stride, child.count, child.child->size, child.child->unit);
+            return;
+        }
+    if constexpr (requires { sink.records(at, stride, count, child); })
+        if (is_record(child)) {
+            sink.records(at, stride, count, child);
+            return;
+        }
+    for (; count > 0; --count, at = moved(at, stride))
+        walk_all(child, at, sink);
+}
+
+/// A node at each of `count` displacements.
+template <class Sink>
+void walk_list(node const& child, place_t at, std::int64_t const* displacements, std::int64_t count, Sink& sink)
+{
+    if (child.what == form::block) {
+        sink.listed(at, displacements, count, child.size, child.unit);
+        return;
+    }
+    if constexpr (requires { sink.records(at, displacements, count, child); })
+        if (is_record(child)) {
+            sink.records(at, displacements, count, child);
+            return;
+        }
+    for (; count > 0; --count, ++displacements)
+        walk_all(child, moved(at, *displacements), sink);
+}
+
 /// All of a node.
 template <class Sink>
 void walk_all(node const& n, place_t at, Sink& sink)
 {
     switch (n.what) {
     case form::block: sink.block(at, n.size, n.unit); break;
-    case form::loop:
-        if (n.child->what == form::block) {
-            sink.strided(at, n.stride, n.count, n.child->size, n.child->unit);
-            break;
-        }
-        for (std::int64_t i = 0; i < n.count; ++i, at = moved(at, n.stride))
-            walk_all(*n.child, at, sink);
-        break;
-    case form::list:
-        if (n.child->what == form::block) {
-            sink.listed(at, n.displacements.data(), n.count, n.child->size, n.child->unit);
-            break;
-        }
-        for (std::int64_t const d : n.displacements)
-            walk_all(*n.child, moved(at, d), sink);
-        break;
+    case form::loop: walk_row(*n.child, at, n.stride, n.count, sink); break;
+    case form::list: walk_list(*n.child, at, n.displacements.data(), n.count, sink); break;
     case form::pieces: {
         std::int64_t const* const starts = n.starts.data();
         std::int64_t const* const displacements = n.displacements.data();
@@ -94,16 +133,7 @@ void walk_loop(node const& child, std::int64_t stride, place_t at, std::int64_t 
 {
     walk_copies(
         child, first, last, [&](std::int64_t i) { return moved(at, i, stride); },
-        [&](std::int64_t i, std::int64_t n) {
-            place_t from = moved(at, i, stride);
-            if (child.what == form::block) {
-                sink.strided(from, stride, n, child.size, child.unit);
-                return;
-            }
-            for (; n > 0; --n, from = moved(from, stride))
-                walk_all(child, from, sink);
-        },
-        sink);
+        [&](std::int64_t i, std::int64_t n) { walk_row(child, moved(at, i, stride), stride, n, sink); }, sink);
 }
 
 /// The bytes [first, last) of a node; 0 <= first < last <= size.
@@ -122,15 +152,7 @@ void walk_part(node const& n, place_t at, std::int64_t first, std::int64_t last,
         std::int64_t const* const displacements = n.displacements.data();
         walk_copies(
             child, first, last, [&](std::int64_t i) { return moved(at, displacements[i]); },
-            [&](std::int64_t i, std::int64_t many) {
-                if (child.what == form::block) {
-                    sink.listed(at, displacements + i, many, child.size, child.unit);
-                    return;
-                }
-                for (; many > 0; --many, ++i)
-                    walk_all(child, moved(at, displacements[i]), sink);
-            },
-            sink);
+            [&](std::int64_t i, std::int64_t many) { walk_list(child, at, displacements + i, many, sink); }, sink);
         break;
     }
     case form::pieces:
