@@ -100,7 +100,10 @@ public:
         stream_ += n * bytes;
     }
 
-    void records(place_t at, std::int64_t stride, std::int64_t n, node const& pieces) noexcept { records({nullptr, stride}, at, n, pieces); }
+    void records(place_t at, std::int64_t stride, std::int64_t n, node const& pieces) noexcept
+    {
+        records({nullptr, stride}, at, n, pieces);
+    }
     void records(place_t at, std::int64_t const* displacements, std::int64_t n, node const& pieces) noexcept
     {
         records({displacements, 0}, at, n, pieces);

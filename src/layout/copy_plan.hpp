@@ -2,9 +2,9 @@
 // From one layout straight to another: two trees joined into loops that move each byte of a message once, where packing and unpacking would
 // move it twice, through memory of their own.
 //
-// A plan is made of the trees of both sides and is good for any two buffers, as often as wanted; it keeps what it needs of the trees. Making
-// it allocates, and costs what it takes to compare the lists of both sides once. Copying does not allocate, may begin and end at any byte of
-// the stream, and finds its begin in O(depth of the types): so a message may be cut into shares for several threads at once.
+// A plan is made of the trees of both sides and is good for any two buffers, as often as wanted; it keeps what it needs of the trees.
+// Making it allocates, and costs what it takes to compare the lists of both sides once. Copying does not allocate, may begin and end
+// at any byte of the stream, and finds its begin in O(depth of the types): so a message may be cut into shares for several threads.
 //
 // Alike layouts are walked once. Loops are joined to loops, down to blocks that both sides have (a row of 32 bytes and rows of 8 are rows of
 // 8); rows without gaps are packed or unpacked; short lists that do not fit together become one list of pieces, long ones are walked
@@ -33,9 +33,9 @@ public:
     /// Bytes of the stream that it moves.
     [[nodiscard]] std::int64_t size() const noexcept { return size_; }
 
-    /// Copies stream[first, last) from a buffer to another; they are where displacement 0 is, as in MPI's calls, and may be null with absolute
-    /// displacements. 0 <= first <= last <= size(). What is read and what is written do not overlap. Where bytes that are written overlap,
-    /// the last one in the stream stays. Any thread; several at once on parts of one stream.
+    /// Copies stream[first, last) from a buffer to another; they are where displacement 0 is, as in MPI's calls, and may be null with
+    /// absolute displacements. 0 <= first <= last <= size(). What is read and what is written do not overlap. Where bytes that are written
+    /// overlap, the last one in the stream stays. Any thread; several at once on parts of one stream.
     void copy(void* to, void const* from, std::int64_t first, std::int64_t last) const noexcept;
     void copy(void* to, void const* from) const noexcept { copy(to, from, 0, size_); }
 

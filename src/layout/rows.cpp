@@ -59,8 +59,8 @@ void copy_nest(std::byte* to, std::byte const* from, nest const& s) noexcept
         rows(written(at(number(to), s.to_outer, s.to_inner)), s.to_inner, read(at(number(from), s.from_outer, s.from_inner)),
              s.from_inner, n, s.bytes);
     };
-    // Across an array: so many lines of a tile stay in the first cache, or in the second where they want the same places of the first, until
-    // the rows beside them have been.
+    // Across an array: so many lines of a tile stay in the first cache, or in the second where they want the same places of the first,
+    // until the rows beside them have been.
     constexpr std::int64_t tile = 32;
     if (s.m > 1 && s.n > tile && (goes_across(s.from_outer, s.from_inner, s) || goes_across(s.to_outer, s.to_inner, s)) &&
         lie_apart(s.to_outer, s.to_inner, s)) {

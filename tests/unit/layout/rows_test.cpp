@@ -68,7 +68,10 @@ struct room {
         low = at.empty() ? 0 : *least;
         data = numbers.bytes(at.empty() ? 0 : *most + bytes - *least);
     }
-    std::byte* base() { return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(data.data()) - static_cast<std::uintptr_t>(low)); }
+    std::byte* base()
+    {
+        return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(data.data()) - static_cast<std::uintptr_t>(low));
+    }
     i64 low = 0;
     std::vector<std::byte> data;
 };
