@@ -33,14 +33,20 @@ struct block_names {
 inline constexpr block_names sent_blocks{{"sendbuf", "sendcounts", "sendtype"}, "sdispls"};
 inline constexpr block_names received_blocks{{"recvbuf", "recvcounts", "recvtype"}, "rdispls"};
 
+/// The block of this rank, which is left where it lies: neither packed nor unpacked.
+struct own_block {
+    int rank = -1;
+    payload data;
+};
+
 /// Blocks next to each other.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, MPI_Count count, MPI_Datatype, use,
                 payload_names const&);
 /// Blocks at displacements in elements.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, wide_array counts, wide_array displs,
-                MPI_Datatype, use, block_names const&);
+                MPI_Datatype, use, block_names const&, own_block* = nullptr);
 /// Blocks of a datatype each, at displacements in bytes.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, wide_array counts, wide_array displs,
-                MPI_Datatype const* types, use, block_names const&);
+                MPI_Datatype const* types, use, block_names const&, own_block* = nullptr);
 
 } // namespace towline::mpi

@@ -49,14 +49,34 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
     return static_cast<std::uint64_t>(p.bytes());
 }
 
-void all_to_all(work& o, communicator& c, bool in_place)
+/// Everything that this rank receives is its own, and goes there straight.
+[[nodiscard]] bool moves_all(work& o, communicator const& c, payload const& out, payload const& in)
 {
-    if (auto const rank = static_cast<std::size_t>(c.rank()); !in_place && !c.is_inter()) {
-        check_own(o, o.sending().sizes[rank], o.receiving().sizes[rank]);
-        check_alias(o.sending().at(rank), o.receiving().at(rank), o.sending().sizes[rank]);
+    return c.size() == 1 && !c.is_inter() && o.move_own(in, out);
+}
+
+void all_to_all(work& o, communicator& c, own_block const* out, own_block const* in)
+{
+    if (in != nullptr && in->rank >= 0) {
+        auto const rank = static_cast<std::size_t>(in->rank);
+        work::blocks &from = o.sending(), &to = o.receiving();
+        check_own(o, from.sizes[rank], to.sizes[rank]);
+        check_alias(out->data, in->data, false);
+        if (o.move_own(in->data, out->data)) {
+            from.sizes[rank] = to.sizes[rank] = 0;
+        } else {
+            from.addresses[rank] = reinterpret_cast<std::uintptr_t>(o.input(out->data));
+            to.addresses[rank] = reinterpret_cast<std::uintptr_t>(o.output(in->data));
+        }
     }
-    collective::alltoallv(o.schedule(), c.team(), in_place ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses,
+    collective::alltoallv(o.schedule(), c.team(), in == nullptr ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses,
                           nullptr, o.receiving().sizes, o.receiving().addresses);
+}
+
+/// This rank, where it is among those that it sends to.
+[[nodiscard]] int own_rank(communicator const& c) noexcept
+{
+    return c.is_inter() ? -1 : c.rank();
 }
 
 } // namespace
@@ -186,8 +206,8 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
 {
     o.describe({"MPI_Allgather", -1, recvcount, recvtype});
     all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
-    void* const receive = o.output(in.all);
     if (is_in_place(c, sendbuf, "sendbuf")) {
+        void* const receive = o.output(in.all);
         if (!in.all.in_a_row())
             o.pack_before(block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names),
                           static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
@@ -198,6 +218,9 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
         check_own(o, bytes(out), in.each);
         check_alias(out, block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names), sendtype == recvtype);
     }
+    if (moves_all(o, c, out, in.all))
+        return;
+    void* const receive = o.output(in.all);
     collective::allgather(o.schedule(), c.team(), o.input(out), bytes(out), receive, in.each);
 }
 
@@ -233,6 +256,8 @@ void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount
         check_own(o, out.each, in.each);
         check_alias(out.all, in.all, sendtype == recvtype);
     }
+    if (moves_all(o, c, out.all, in.all))
+        return;
     void const* const send = o.input(out.all);
     collective::alltoall(o.schedule(), c.team(), send, out.each, o.output(in.all), in.each);
 }
@@ -242,11 +267,12 @@ void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcou
 {
     o.describe({"MPI_Alltoallv"});
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    own_block in{own_rank(c), {}}, out = in;
     add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtype, in_place ? use::both : use::received,
-               received_blocks);
+               received_blocks, in_place ? nullptr : &in);
     if (!in_place)
-        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks);
-    all_to_all(o, c, in_place);
+        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks, &out);
+    all_to_all(o, c, &out, in_place ? nullptr : &in);
 }
 
 void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes,
@@ -254,11 +280,12 @@ void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcou
 {
     o.describe({"MPI_Alltoallw"});
     bool const in_place = is_in_place(c, sendbuf, "sendbuf");
+    own_block in{own_rank(c), {}}, out = in;
     add_blocks(o, o.receiving(), partners(c.peers()), recvbuf, recvcounts, rdispls, recvtypes, in_place ? use::both : use::received,
-               received_with_types);
+               received_with_types, in_place ? nullptr : &in);
     if (!in_place)
-        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types);
-    all_to_all(o, c, in_place);
+        add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types, &out);
+    all_to_all(o, c, &out, in_place ? nullptr : &in);
 }
 
 } // namespace towline::mpi::plans

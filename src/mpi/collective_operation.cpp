@@ -2,6 +2,8 @@
 
 #include "mpi/lane_wait.hpp"
 
+#include <towline/error.hpp>
+
 #include <array>
 #include <atomic>
 
@@ -42,11 +44,25 @@ collective::call_card collective_operation::card() const
     return card;
 }
 
+bool collective_operation::move_own(payload const& to, payload const& from)
+{
+    if ((to.in_a_row() && from.in_a_row()) || to.bytes() != from.bytes())
+        return false;
+    try {
+        moves_.push_back({to, from, to.type(), from.type(), layout::copy_plan(to.tree(), from.tree())});
+    } catch (limit_error const&) {
+        return false;
+    }
+    return true;
+}
+
 void collective_operation::start(communicator& c, std::uint32_t sequence)
 {
     for (stage const& s : stages_)
         if (s.before)
             s.data.pack(s.bytes);
+    for (own_move const& m : moves_)
+        m.plan.copy(m.to.data(), m.from.data());
     request_.start(process::instance().matcher(), c.team(), sequence);
 }
 
@@ -95,6 +111,7 @@ void collective_operation::clear() noexcept
 {
     schedule().clear();
     stages_.clear();
+    moves_.clear();
     sending_.clear();
     receiving_.clear();
     reduction_.clear();

@@ -4,6 +4,7 @@
 
 #include "collective/call_check.hpp"
 #include "collective/request.hpp"
+#include "layout/copy_plan.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/payload.hpp"
 #include "mpi/reduction.hpp"
@@ -44,6 +45,10 @@ public:
     [[nodiscard]] std::byte* staging(std::uint64_t bytes) { return schedule().scratch(bytes); }
     void pack_before(payload const& from, std::byte* to) { stages_.push_back({from, from.type(), to, true, false}); }
     void unpack_after(payload const& to, std::byte* from) { stages_.push_back({to, to.type(), from, false, true}); }
+
+    /// What this rank gives itself goes straight from where it lies to where it has to be, when the operation starts. False, and nothing
+    /// is done, if both sides are in a row, or differ in size, or are nested too deep for a plan.
+    [[nodiscard]] bool move_own(payload const& to, payload const& from);
 
     /// What is called, for a check of calls (collective/call_check.hpp): of the elements `count` and `type` are those on which this rank and
     /// others have to agree; negative, and null: none.
@@ -109,6 +114,11 @@ private:
         std::byte* bytes;
         bool before, after;
     };
+    struct own_move {
+        payload to, from;
+        ref<datatype> to_type, from_type;
+        layout::copy_plan plan;
+    };
     [[nodiscard]] std::byte* staged(payload const& p, bool before, bool after)
     {
         std::byte* const bytes = staging(static_cast<std::uint64_t>(p.bytes()));
@@ -119,6 +129,7 @@ private:
     collective::collective_request request_;
     mpi::reduction reduction_;
     std::vector<stage> stages_;
+    std::vector<own_move> moves_;
     blocks sending_, receiving_;
     description about_;
     std::string spoiled_by_;  ///< empty: by nothing

@@ -1,5 +1,6 @@
 #include "mpi/payload.hpp"
 
+#include "layout/copy_plan.hpp"
 #include "layout/stream.hpp"
 #include "mpi/failure.hpp"
 
@@ -33,6 +34,11 @@ payload payload::of_nobody(MPI_Count count, MPI_Datatype handle, payload_names c
     if (handle != MPI_DATATYPE_NULL)
         (void)get_committed(handle, names.datatype);
     return {};
+}
+
+layout::placed payload::tree() const
+{
+    return in_a_row() ? layout::make_block(layout::kind::byte, bytes_) : layout::elements_of(type_->layout(), count_);
 }
 
 void payload::pack(void* to) const

@@ -1,6 +1,7 @@
 #pragma once
 // The data of a message: a buffer, a count and a datatype, checked, and how they become bytes.
 
+#include "layout/node.hpp"
 #include "matching/request.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/plain_sizes.hpp"
@@ -55,6 +56,9 @@ public:
     /// To be held while the payload is used after the call; empty where nothing needs to be.
     [[nodiscard]] ref<datatype> type() const noexcept { return type_ != nullptr ? ref<datatype>(*type_) : ref<datatype>(); }
     [[nodiscard]] void* data() const noexcept { return buffer_; }
+
+    /// Where its bytes lie, from data() on, as one tree. Throws limit_error where that would be nested too deep.
+    [[nodiscard]] layout::placed tree() const;
 
     /// Copies all of it to `to`, as a row of bytes.
     void pack(void* to) const;

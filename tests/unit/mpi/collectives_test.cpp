@@ -164,3 +164,49 @@ TEST_F(collectives, a_persistent_operation_reads_its_buffer_anew)
     }
     EXPECT_EQ(MPI_Request_free(&request), MPI_SUCCESS);
 }
+
+TEST_F(collectives, what_a_rank_gives_itself_goes_from_layout_to_layout)
+{
+    constexpr int side = 24;
+    MPI_Datatype column, columns, rows;
+    ASSERT_EQ(MPI_Type_vector(side, 1, side, MPI_INT, &column), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Type_create_resized(column, 0, sizeof(int), &columns), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Type_vector(side, side, side + 2, MPI_INT, &rows), MPI_SUCCESS);  // with gaps behind each row
+    ASSERT_EQ(MPI_Type_commit(&columns), MPI_SUCCESS);
+    ASSERT_EQ(MPI_Type_commit(&rows), MPI_SUCCESS);
+    std::vector<int> from(side * side), to;
+    for (int i = 0; i < side * side; ++i)
+        from[static_cast<std::size_t>(i)] = i;
+    int const one[] = {1}, all[] = {side}, at0[] = {0};
+    MPI_Request persistent;
+    to.assign(side * (side + 2), -1);
+    ASSERT_EQ(MPI_Alltoallw_init(from.data(), all, at0, &columns, to.data(), one, at0, &rows, comm, MPI_INFO_NULL, &persistent),
+              MPI_SUCCESS);
+    auto const is_transposed = [&](char const* call) {
+        for (int r = 0; r < side; ++r)
+            for (int c = 0; c < side + 2; ++c)
+                EXPECT_EQ(to[static_cast<std::size_t>(r * (side + 2) + c)], c < side ? c * side + r : -1) << call << ", row " << r;
+        to.assign(to.size(), -1);
+        from[0] = 0;
+    };
+    for (int turn = 0; turn < 2; ++turn) {
+        ASSERT_EQ(MPI_Start(&persistent), MPI_SUCCESS);
+        ASSERT_EQ(MPI_Wait(&persistent, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        is_transposed("MPI_Alltoallw_init");
+    }
+    EXPECT_EQ(MPI_Request_free(&persistent), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Alltoallw(from.data(), all, at0, &columns, to.data(), one, at0, &rows, comm), MPI_SUCCESS);
+    is_transposed("MPI_Alltoallw");
+    EXPECT_EQ(MPI_Alltoallv(from.data(), all, at0, columns, to.data(), one, at0, rows, comm), MPI_SUCCESS);
+    is_transposed("MPI_Alltoallv");
+    EXPECT_EQ(MPI_Alltoall(from.data(), side, columns, to.data(), 1, rows, comm), MPI_SUCCESS);
+    is_transposed("MPI_Alltoall");
+    EXPECT_EQ(MPI_Allgather(from.data(), side, columns, to.data(), 1, rows, comm), MPI_SUCCESS);
+    is_transposed("MPI_Allgather");
+    EXPECT_EQ(MPI_Ialltoallw(from.data(), all, at0, &columns, to.data(), one, at0, &rows, comm, &request), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Type_free(&columns), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Type_free(&rows), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    is_transposed("MPI_Ialltoallw");
+    EXPECT_EQ(MPI_Type_free(&column), MPI_SUCCESS);
+}
