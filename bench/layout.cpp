@@ -4,11 +4,14 @@
 //   by_hand   the loop that a program would write, its block size and stride known to the compiler
 //   towline   layout::stream; `whole` in one call, `pieces` in calls of 8 KiB as a pipeline makes them
 //
+// and, from one such layout to another of the same datatype, mode copy: `plan` by a layout::copy_plan, `twice` packed and unpacked.
+//
 // Cases: strided (blocks at twice their size), strided_64k (the same, 64 KiB of data), listed (blocks at irregular places, by_hand is a
 // memcpy per entry of a list), face_x, face_y and face_z (of a cube of 128 doubles a side: 128 KiB), across (columns of a square of 512
 // doubles, one after the other: 2 MiB), records (a list of structs of 8, 4 and 24 bytes).
 
 #include "harness.hpp"
+#include "layout/copy_plan.hpp"
 #include "layout/stream.hpp"
 
 #include <algorithm>
@@ -25,10 +28,10 @@ constexpr i64 payload = 1 << 20;
 constexpr i64 piece = 8 << 10;
 
 struct memory {
-    std::vector<std::byte> apart, together;
+    std::vector<std::byte> apart, together, elsewhere;
 };
 
-/// Both ways of one datatype, whole and in pieces.
+/// Both ways of one datatype, whole and in pieces, and from one such layout to another.
 void offer(bench::program& p, std::string const& name, i64 size, layout::datatype const& type, i64 count, memory& m)
 {
     layout::stream const s(type, count);
@@ -50,6 +53,17 @@ void offer(bench::program& p, std::string const& name, i64 size, layout::datatyp
                   });
               });
     }
+    layout::placed const tree = layout::elements_of(type, count);
+    layout::copy_plan const plan(tree, tree);
+    p.add({.name = name, .size = static_cast<std::uint64_t>(size), .mode = "copy", .subject = "towline", .variant = "plan"},
+          [&m, plan](bench::sampler& b) { b.batch(4, [&] { plan.copy(m.elsewhere.data(), m.apart.data()); }); });
+    p.add({.name = name, .size = static_cast<std::uint64_t>(size), .mode = "copy", .subject = "towline", .variant = "twice"},
+          [&m, s, type](bench::sampler& b) {
+              b.batch(4, [&] {
+                  s.pack(m.apart.data(), 0, s.size(), m.together.data());
+                  s.unpack(m.elsewhere.data(), 0, s.size(), m.together.data());
+              });
+          });
 }
 
 template <class Loop>
@@ -163,7 +177,8 @@ void offer_listed(bench::program& p, std::string const& name, i64 mean, bool ali
 int main(int argc, char** argv)
 {
     bench::program program(argc, argv, "layout", "Packing and unpacking of derived datatypes in one process.");
-    memory m{std::vector<std::byte>(16 * payload, std::byte{1}), std::vector<std::byte>(2 * payload, std::byte{2})};
+    memory m{std::vector<std::byte>(16 * payload, std::byte{1}), std::vector<std::byte>(2 * payload, std::byte{2}),
+             std::vector<std::byte>(16 * payload, std::byte{3})};
     program.add({.name = "strided", .size = payload, .mode = "pack", .subject = "memcpy"},
                 [&m](bench::sampler& b) { b.batch(4, [&] { std::memcpy(m.together.data(), m.apart.data(), payload); }); });
     offer_blocks<1, 4, 8, 16, 24, 32, 40, 48, 64, 256, 512, 1024, 4096>(program, "strided", payload, m);

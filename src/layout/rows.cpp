@@ -62,8 +62,16 @@ void copy_nest(std::byte* to, std::byte const* from, nest const& s) noexcept
     // Across an array: so many lines of a tile stay in the first cache, or in the second where they want the same places of the first,
     // until the rows beside them have been.
     constexpr std::int64_t tile = 32;
-    if (s.m > 1 && s.n > tile && (goes_across(s.from_outer, s.from_inner, s) || goes_across(s.to_outer, s.to_inner, s)) &&
-        lie_apart(s.to_outer, s.to_inner, s)) {
+    bool const reads_across = goes_across(s.from_outer, s.from_inner, s), writes_across = goes_across(s.to_outer, s.to_inner, s);
+    if (s.m > 1 && s.n > 1 && reads_across && writes_across && lie_apart(s.to_outer, s.to_inner, s)) {  // so along both
+        nest const along{s.n, s.m, s.bytes, s.to_inner, s.to_outer, s.from_inner, s.from_outer};
+        if (s.to_outer == s.bytes && s.from_outer == s.bytes)
+            best_rows().of[size_class(s.m * s.bytes)].stepped(to, s.to_inner, from, s.from_inner, s.n, s.m * s.bytes);
+        else
+            copy_nest(to, from, along);
+        return;
+    }
+    if (s.m > 1 && s.n > tile && (reads_across || writes_across) && lie_apart(s.to_outer, s.to_inner, s)) {
         constexpr std::int64_t beside = 16;
         for (std::int64_t outer = 0; outer < s.m; outer += beside)
             for (std::int64_t inner = 0; inner < s.n; inner += tile)
