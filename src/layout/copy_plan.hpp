@@ -6,8 +6,8 @@
 // Making it allocates, and costs what it takes to compare the lists of both sides once. Copying does not allocate, may begin and end
 // at any byte of the stream, and finds its begin in O(depth of the types): so a message may be cut into shares for several threads.
 //
-// Alike layouts are walked once. Loops are joined to loops, down to blocks that both sides have (a row of 32 bytes and rows of 8 are rows of
-// 8); rows without gaps are packed or unpacked; short lists that do not fit together become one list of pieces, long ones are walked
+// Alike layouts are walked once. Loops are joined to loops, down to blocks that both sides have (a row of 32 bytes and rows of 8 are rows
+// of 8); rows without gaps are packed or unpacked; short lists that do not fit together become one list of pieces, long ones are walked
 // together while copying.
 
 #include "layout/datatype.hpp"
