@@ -1,7 +1,7 @@
 // The loops of the predefined reductions, in one process: inout[i] = in[i] op inout[i] on two warm arrays of `size` bytes each. The limit
 // is memcpy of as many bytes, which reads one array and writes one; a reduction reads two.
 
-#include "collective/reduce.hpp"
+#include "collective/reductions/reduce.hpp"
 #include "harness.hpp"
 
 #include <cstring>

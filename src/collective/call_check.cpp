@@ -79,7 +79,7 @@ call_check::call_check(team const& t, call_card const& mine)
 
 void call_check::build(schedule& s)
 {
-    allgather(s, team_, &mine_, sizeof mine_, cards_.data(), sizeof mine_);
+    collective::build(s, team_, allgather(&mine_, sizeof mine_, cards_.data(), sizeof mine_));
 }
 
 std::optional<call_check::difference> call_check::find() const

@@ -10,76 +10,119 @@ constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
 constexpr int many = std::numeric_limits<int>::max();
 constexpr std::uint64_t KiB = 1024;
 
-// Thresholds as in [T] (algorithms.hpp), until they are measured here.
+using enum where;
+using r = routine;
+using a = algorithm;
+
+// Ranks of one node use lanes; in a scan of lent bytes only up to 8 ranks do, because each combines all that is before it. The thresholds
+// between algorithms of messages are those of [T] (algorithms.hpp).
 constexpr std::array table{
-    rule{.what = routine::barrier, .use = algorithm::linear, .only_crowded = true},
-    rule{routine::barrier, algorithm::dissemination},
+    //   routine            algorithm            below bytes  ranks from, below  only
+    rule{r::barrier,        a::over_lanes,       any,         1, many,           one_node},
+    rule{r::barrier,        a::linear,           any,         1, many,           crowded},
+    rule{r::barrier,        a::dissemination},
 
-    rule{routine::bcast, algorithm::binomial, 64 * KiB},
-    rule{routine::bcast, algorithm::binomial, any, 1, 4},
-    rule{routine::bcast, algorithm::scatter_ring},
+    rule{r::bcast,          a::over_lanes,       any,         1, many,           one_node},
+    rule{r::bcast,          a::binomial,         64 * KiB},
+    rule{r::bcast,          a::binomial,         any,         1, 4},
+    rule{r::bcast,          a::scatter_ring},
 
-    rule{routine::gather, algorithm::binomial, 8 * KiB, 4},
-    rule{routine::gather, algorithm::linear},
-    rule{routine::scatter, algorithm::binomial, 8 * KiB, 4},
-    rule{routine::scatter, algorithm::linear},
+    rule{r::gather,         a::over_lanes,       any,         1, many,           one_node},
+    rule{r::gather,         a::binomial,         8 * KiB,     4},
+    rule{r::gather,         a::linear},
+    rule{r::gatherv,        a::over_lanes,       any,         1, many,           one_node},
+    rule{r::gatherv,        a::linear},
 
-    rule{routine::allgather, algorithm::doubling, 32 * KiB, 1, many, false, true},
-    rule{routine::allgather, algorithm::bruck, 8 * KiB},
-    rule{routine::allgather, algorithm::ring},
-    rule{routine::allgatherv, algorithm::bruck, 32 * KiB},
-    rule{routine::allgatherv, algorithm::ring},
+    rule{r::scatter,        a::over_lanes,       any,         1, many,           one_node},
+    rule{r::scatter,        a::binomial,         8 * KiB,     4},
+    rule{r::scatter,        a::linear},
+    rule{r::scatterv,       a::over_lanes,       any,         1, many,           one_node},
+    rule{r::scatterv,       a::linear},
 
-    rule{routine::alltoall, algorithm::bruck, 256, 8},
-    rule{routine::alltoall, algorithm::pairwise_windows, 32 * KiB},
-    rule{routine::alltoall, algorithm::pairwise},
-    rule{routine::alltoallv, algorithm::pairwise_windows},
+    rule{r::allgather,      a::over_lanes,       any,         1, many,           one_node},
+    rule{r::allgather,      a::doubling,         32 * KiB,    1, many,           power_of_two},
+    rule{r::allgather,      a::bruck,            8 * KiB},
+    rule{r::allgather,      a::ring},
+    rule{r::allgatherv,     a::over_lanes,       any,         1, many,           one_node},
+    rule{r::allgatherv,     a::bruck,            32 * KiB},
+    rule{r::allgatherv,     a::ring},
 
-    rule{.what = routine::reduce, .use = algorithm::direct, .only_in_order = true},
-    rule{routine::reduce, algorithm::binomial, 64 * KiB},
-    rule{routine::reduce, algorithm::scatter_gather, any, 3, many, true, false, 1},
-    rule{routine::reduce, algorithm::binomial},
+    rule{r::alltoall,       a::over_lanes,       any,         1, many,           one_node},
+    rule{r::alltoall,       a::bruck,            256,         8},
+    rule{r::alltoall,       a::pairwise_windows, 32 * KiB},
+    rule{r::alltoall,       a::pairwise},
+    rule{r::alltoallv,      a::over_lanes,       any,         1, many,           one_node},
+    rule{r::alltoallv,      a::pairwise_windows},
 
-    rule{.what = routine::allreduce, .use = algorithm::direct, .only_in_order = true},
-    rule{.what = routine::allreduce, .use = algorithm::binomial, .below_bytes = 8 * KiB, .only_crowded = true},
-    rule{routine::allreduce, algorithm::doubling, 8 * KiB},
-    rule{routine::allreduce, algorithm::rabenseifner, any, 3, many, true, false, 1},
-    rule{routine::allreduce, algorithm::doubling},
+    rule{r::reduce,         a::over_lanes,       any,         1, many,           one_node},
+    rule{r::reduce,         a::direct,           any,         1, many,           in_order},
+    rule{r::reduce,         a::binomial,         64 * KiB},
+    rule{r::reduce,         a::scatter_gather,   any,         3, many,           commutative | element_for_all},
+    rule{r::reduce,         a::binomial},
 
-    rule{.what = routine::reduce_scatter, .use = algorithm::direct, .only_in_order = true},
-    rule{routine::reduce_scatter, algorithm::halving, 64 * KiB, 3, many, true},
-    rule{routine::reduce_scatter, algorithm::pairwise, any, 1, many, true},
-    rule{routine::reduce_scatter, algorithm::direct},
+    rule{r::allreduce,      a::over_lanes,       any,         1, many,           one_node},
+    rule{r::allreduce,      a::direct,           any,         1, many,           in_order},
+    rule{r::allreduce,      a::binomial,         8 * KiB,     1, many,           crowded},
+    rule{r::allreduce,      a::doubling,         8 * KiB},
+    rule{r::allreduce,      a::rabenseifner,     any,         3, many,           commutative | element_for_all},
+    rule{r::allreduce,      a::doubling},
 
-    rule{.what = routine::scan, .use = algorithm::direct, .only_in_order = true},
-    rule{routine::scan, algorithm::doubling},
+    rule{r::reduce_scatter, a::over_lanes,       any,         1, many,           one_node},
+    rule{r::reduce_scatter, a::direct,           any,         1, many,           in_order},
+    rule{r::reduce_scatter, a::halving,          64 * KiB,    3, many,           commutative},
+    rule{r::reduce_scatter, a::pairwise,         any,         1, many,           commutative},
+    rule{r::reduce_scatter, a::direct},
+
+    rule{r::scan,           a::over_lanes,       any,         1, many,           one_node | shown},
+    rule{r::scan,           a::over_lanes,       any,         1, 9,              one_node},
+    rule{r::scan,           a::direct,           any,         1, many,           in_order},
+    rule{r::scan,           a::doubling},
+    rule{r::exscan,         a::over_lanes,       any,         1, many,           one_node | shown},
+    rule{r::exscan,         a::over_lanes,       any,         1, 9,              one_node},
+    rule{r::exscan,         a::direct,           any,         1, many,           in_order},
+    rule{r::exscan,         a::doubling},
+
+    rule{r::exchange,       a::over_lanes,       any,         1, many,           one_node},
+    rule{r::exchange,       a::linear},
 };
 
-bool fits(rule const& r, case_of_use const& c) noexcept
+/// Where the rules of each routine begin.
+constexpr auto begins = [] {
+    std::array<std::size_t, static_cast<std::size_t>(routine::exchange) + 1> at{};
+    for (std::size_t i = table.size(); i-- > 0;)
+        at[static_cast<std::size_t>(table[i].what)] = i;
+    return at;
+}();
+
+bool fits(rule const& one, case_of_use const& c) noexcept
 {
-    return r.what == c.what && c.bytes < r.below_bytes && c.ranks >= r.from_ranks && c.ranks < r.below_ranks &&
-           (c.commutative || !r.only_commutative) && (!r.only_power_of_two || std::has_single_bit(static_cast<unsigned>(c.ranks))) &&
-           c.elements / static_cast<std::uint64_t>(c.ranks) >= r.from_elements_per_rank && (c.crowded || !r.only_crowded) &&
-           (c.in_order || !r.only_in_order);
+    return c.bytes < one.below_bytes && c.ranks >= one.from_ranks && c.ranks < one.below_ranks && has_all(c.at, one.only);
 }
 
 } // namespace
+
+char const* name_of(routine what) noexcept
+{
+    static constexpr std::array names{"nothing",    "barrier",  "bcast",     "gather", "gatherv",   "scatter",        "scatterv", "allgather",
+                                      "allgatherv", "alltoall", "alltoallv", "reduce", "allreduce", "reduce_scatter", "scan",     "exscan",
+                                      "exchange"};
+    static_assert(names.size() == static_cast<std::size_t>(routine::exchange) + 1);
+    return names[static_cast<std::size_t>(what)];
+}
 
 std::span<rule const> rules() noexcept
 {
     return table;
 }
 
-algorithm choose(case_of_use const& c) noexcept
+algorithm choose(case_of_use c) noexcept
 {
-    algorithm last{};
-    for (rule const& r : table) {
-        if (fits(r, c))
-            return r.use;
-        if (r.what == c.what)
-            last = r.use;
-    }
-    return last;  // every operation ends with a rule for all that is below 2^64 - 1 bytes
+    if (std::has_single_bit(static_cast<unsigned>(c.ranks)))
+        c.at = c.at | where::power_of_two;
+    std::size_t at = begins[static_cast<std::size_t>(c.what)];
+    while (!fits(table[at], c) && at + 1 != table.size() && table[at + 1].what == c.what)
+        ++at;
+    return table[at].use;  // every routine ends with a rule for all that is below 2^64 - 1 bytes
 }
 
 } // namespace towline::collective

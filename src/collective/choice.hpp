@@ -8,10 +8,13 @@
 namespace towline::collective {
 
 enum class routine : std::uint8_t {
+    nothing,  ///< this rank has no part in it
     barrier,
     bcast,
     gather,
+    gatherv,
     scatter,
+    scatterv,
     allgather,
     allgatherv,
     alltoall,
@@ -20,9 +23,13 @@ enum class routine : std::uint8_t {
     allreduce,
     reduce_scatter,
     scan,
+    exscan,
+    exchange,  ///< among neighbours
 };
+[[nodiscard]] char const* name_of(routine) noexcept;
 
 enum class algorithm : std::uint8_t {
+    over_lanes,        ///< by load and store (lanes/); the others are messages
     dissemination,
     tree,
     binomial,
@@ -39,33 +46,45 @@ enum class algorithm : std::uint8_t {
     direct,
 };
 
-/// Of the rules of an operation the first that fits counts; the last of each fits everything.
+/// What a rule asks for, besides sizes: bits.
+enum class where : std::uint8_t {
+    anywhere = 0,
+    one_node = 1,         ///< the ranks share memory, and the operation may go over their lanes
+    shown = 2,            ///< no rank offers more than lanes show
+    crowded = 4,          ///< team::is_crowded
+    in_order = 8,         ///< team::combines_in_order
+    commutative = 16,
+    power_of_two = 32,    ///< so many ranks
+    element_for_all = 64, ///< at least one element for each rank
+};
+[[nodiscard]] constexpr where operator|(where a, where b) noexcept
+{
+    return static_cast<where>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+[[nodiscard]] constexpr bool has_all(where present, where wanted) noexcept
+{
+    return (static_cast<unsigned>(wanted) & ~static_cast<unsigned>(present)) == 0;
+}
+
+/// Of the rules of a routine the first that fits counts; the last of each fits everything. What bytes are counted: of bcast and reductions
+/// the whole vector; of gather, scatter, allgather, alltoall one rank's block; of allgatherv, reduce_scatter all blocks together; else none.
 struct rule {
     routine what;
     algorithm use;
-    /// The operation's size, below this. What is counted: bcast, reduce, allreduce: the whole vector; gather, scatter, allgather, alltoall:
-    /// one rank's block; allgatherv, reduce_scatter: all blocks together; else 0.
     std::uint64_t below_bytes = std::numeric_limits<std::uint64_t>::max();
     int from_ranks = 1;
     int below_ranks = std::numeric_limits<int>::max();
-    bool only_commutative = false;
-    bool only_power_of_two = false;
-    std::uint64_t from_elements_per_rank = 0;
-    bool only_crowded = false;
-    bool only_in_order = false;
+    where only = where::anywhere;
 };
 
 struct case_of_use {
     routine what;
     std::uint64_t bytes = 0;
     int ranks = 1;
-    bool commutative = true;
-    std::uint64_t elements = std::numeric_limits<std::uint64_t>::max();
-    bool crowded = false;   ///< team::is_crowded
-    bool in_order = false;  ///< team::combines_in_order
+    where at = where::commutative | where::element_for_all;  ///< `power_of_two` is found from the ranks
 };
 
 [[nodiscard]] std::span<rule const> rules() noexcept;
-[[nodiscard]] algorithm choose(case_of_use const&) noexcept;
+[[nodiscard]] algorithm choose(case_of_use) noexcept;
 
 } // namespace towline::collective

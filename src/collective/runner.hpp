@@ -6,7 +6,7 @@
 // message that ends within its start leaves the count above zero.
 
 #include "collective/ending.hpp"
-#include "collective/lane_queue.hpp"
+#include "collective/lanes/lane_queue.hpp"
 #include "collective/schedule.hpp"
 #include "collective/team.hpp"
 
@@ -60,9 +60,9 @@ public:
         advance();
     }
 
-    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left. Not for
-    /// schedules that run again.
-    /// The same where it turns out that it goes by messages.
+    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left; also where it
+    /// turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in one
+    /// order.
     [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
     /// Does what can be done now; true if it has ended.
     bool poll() override

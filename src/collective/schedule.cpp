@@ -28,6 +28,7 @@ void schedule::clear() noexcept
     begun_ = 0;
     width_ = 0;
     is_spoiled_ = false;
+    has_messages_ = false;
     add_otherwise_ = nullptr;
     std::uint64_t kept = 0;
     std::erase_if(blocks_, [&](block& b) {

@@ -10,13 +10,14 @@
 //
 // Pure: knows ranks, not peers; buffers are only looked at when it runs. One thread builds; a schedule may run again when it has ended.
 
-#include "collective/lane_steps.hpp"
+#include "collective/lanes/lane_steps.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace towline::collective {
@@ -130,13 +131,14 @@ public:
         std::memcpy(otherwise_, &build, sizeof build);
         add_otherwise_ = [](schedule& s, void const* at) { (*static_cast<Build const*>(at))(s); };
     }
-    /// False: there are none.
+    /// False: there are none. A schedule that runs again has them already.
     [[nodiscard]] bool add_messages()
     {
-        if (add_otherwise_ == nullptr)
-            return false;
-        add_otherwise_(*this, otherwise_);
-        return true;
+        if (auto const add = std::exchange(add_otherwise_, nullptr)) {
+            add(*this, otherwise_);
+            has_messages_ = true;
+        }
+        return has_messages_;
     }
     /// What the steps over lanes combine with.
     void combine_with(combination const& r) noexcept { operation_ = r; }
@@ -170,8 +172,9 @@ private:
     std::size_t begun_ = 0;
     std::size_t width_ = 0;
     bool is_spoiled_ = false;
+    bool has_messages_ = false;  ///< besides steps over lanes
     void (*add_otherwise_)(schedule&, void const*) = nullptr;
-    alignas(16) std::byte otherwise_[160];
+    alignas(16) std::byte otherwise_[256];
 };
 
 } // namespace towline::collective

@@ -2,7 +2,7 @@
 // What a communicator is to collective operations: a context of their own, and who the ranks are.
 
 #include "collective/ending.hpp"
-#include "collective/lanes.hpp"
+#include "collective/lanes/lanes.hpp"
 #include "collective/schedule.hpp"
 #include "matching/envelope.hpp"
 
@@ -49,8 +49,8 @@ public:
     /// So many ranks share so few cores that a message to a rank waits for those before it to have had their turn: an algorithm of few
     /// steps wins then, though one rank does most of the work. That rank's work counts for more where there are many cores.
     [[nodiscard]] bool is_crowded() const noexcept { return local_.cores > 0 && local_.cores <= 16 && local_.size >= 3 * local_.cores; }
-    /// Reductions combine as over_lanes.hpp says, x0 op (x1 op (x2 ...)), whatever their size and way, so that a result has the same bits.
-    /// Those of intercommunicators have one order of their own.
+    /// Reductions combine in the order x0 op (x1 op (x2 ...)), whatever their size and way, so that a result always has the same bits.
+    /// Intercommunicators have an order of their own.
     [[nodiscard]] bool combines_in_order() const noexcept { return local_.in_order; }
     /// 0 for an intracommunicator.
     [[nodiscard]] int remote_size() const noexcept { return is_inter_ ? remote_.size : 0; }
@@ -65,13 +65,20 @@ public:
     void set_broken(ending why) noexcept { broken_ = why; }
     /// Null: none, or the ranks have not introduced themselves to each other yet.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_.get(); }
-    /// Those over which operations may go at once (at_once.hpp). Null also where calls are checked, which is done before steps are built.
+    /// Those of run_now (lanes/run_now.hpp). Null also where calls are checked, which is done before steps are built.
     [[nodiscard]] collective::lanes* quick_lanes() const noexcept { return quick_lanes_; }
-    void set_lanes(std::unique_ptr<collective::lanes> l, bool also_at_once = true) noexcept
+    void set_lanes(std::unique_ptr<collective::lanes> l, bool also_quick = true) noexcept
     {
         lanes_ = std::move(l);
-        quick_lanes_ = also_at_once ? lanes_.get() : nullptr;
+        quick_lanes_ = also_quick ? lanes_.get() : nullptr;
     }
+    /// Lanes for persistent operations that all ranks start in one order; null: none. Separate from lanes(): a rank may start one before
+    /// another collective operation of the team where a second rank starts it after.
+    [[nodiscard]] collective::lanes* lanes_of_starts() const noexcept { return lanes_of_starts_.get(); }
+    void set_lanes_of_starts(std::unique_ptr<collective::lanes> l) noexcept { lanes_of_starts_ = std::move(l); }
+    /// True for the first call: the ranks exchange those lanes now.
+    [[nodiscard]] bool is_time_for_lanes_of_starts() noexcept { return !is_inter_ && size() > 1 && !std::exchange(has_starts_, true); }
+
     /// Counts an operation that every rank counts (not what it refuses), and says whether it is the n-th, before which the ranks introduce
     /// themselves: they do where operations are many. `n` is the same on all ranks; 0: never.
     [[nodiscard]] bool is_time_for_lanes(unsigned n) noexcept { return counted_ < n && ++counted_ == n && !is_inter_ && size() > 1; }
@@ -103,6 +110,8 @@ private:
     ending broken_ = ending::ok;
     std::unique_ptr<collective::lanes> lanes_;
     collective::lanes* quick_lanes_ = nullptr;
+    bool has_starts_ = false;
+    std::unique_ptr<collective::lanes> lanes_of_starts_;
     std::atomic<std::uint32_t> sequence_{0};
 };
 

@@ -113,7 +113,7 @@ void agree_on_table(communicator& c, party const& everybody, void* table, std::u
         if (c.is_inter())
             everybody.gather_to_all(s, table, block);
         else
-            collective::allgather(s, c.house_team(), collective::in_place, block, table, block);
+            collective::build(s, c.house_team(), collective::allgather(collective::in_place, block, table, block));
     });
 }
 

@@ -1,6 +1,6 @@
 // Plans of the operations that move data: barrier, broadcast, gather, scatter, all to all (6.3 to 6.8).
 
-#include "collective/operations.hpp"
+#include "collective/call.hpp"
 #include "mpi/collective_blocks.hpp"
 #include "mpi/collective_checks.hpp"
 #include "mpi/collective_plans.hpp"
@@ -69,8 +69,8 @@ void all_to_all(work& o, communicator& c, own_block const* out, own_block const*
             to.addresses[rank] = reinterpret_cast<std::uintptr_t>(o.output(in->data));
         }
     }
-    collective::alltoallv(o.schedule(), c.team(), in == nullptr ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses,
-                          nullptr, o.receiving().sizes, o.receiving().addresses);
+    o.calls(collective::alltoallv(in == nullptr ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses, nullptr,
+                          o.receiving().sizes, o.receiving().addresses));
 }
 
 /// This rank, where it is among those that it sends to.
@@ -81,10 +81,10 @@ void all_to_all(work& o, communicator& c, own_block const* out, own_block const*
 
 } // namespace
 
-void barrier(work& o, communicator& c)
+void barrier(work& o, communicator&)
 {
     o.describe({"MPI_Barrier"});
-    collective::barrier(o.schedule(), c.team());
+    o.calls(collective::barrier());
 }
 
 void bcast(work& o, communicator& c, void* buffer, MPI_Count count, MPI_Datatype datatype, int root)
@@ -97,7 +97,7 @@ void bcast(work& o, communicator& c, void* buffer, MPI_Count count, MPI_Datatype
     if (!c.is_inter() && c.size() == 1)
         return;
     void* const at = r.is_root ? const_cast<void*>(o.input(data)) : o.output(data);
-    collective::bcast(o.schedule(), c.team(), at, bytes(data), r.root);
+    o.calls(collective::bcast(at, bytes(data), r.root));
 }
 
 void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -109,22 +109,22 @@ void gather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, 
         return;
     if (!r.is_root) {
         payload const out(sendbuf, sendcount, sendtype, send_names);
-        return collective::gather(o.schedule(), c.team(), o.input(out), nullptr, bytes(out), r.root);
+        return o.calls(collective::gather(o.input(out), nullptr, bytes(out), r.root));
     }
     all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
     void* const receive = o.output(in.all);
     if (c.is_inter())
-        return collective::gather(o.schedule(), c.team(), nullptr, receive, in.each, r.root);
+        return o.calls(collective::gather(nullptr, receive, in.each, r.root));
     payload const mine = block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names);
     if (sendbuf == MPI_IN_PLACE) {
         if (!in.all.in_a_row())
             o.pack_before(mine, static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
-        return collective::gather(o.schedule(), c.team(), collective::in_place, receive, in.each, r.root);
+        return o.calls(collective::gather(collective::in_place, receive, in.each, r.root));
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     check_own(o, bytes(out), in.each);
     check_alias(out, mine, sendtype == recvtype);
-    collective::gather(o.schedule(), c.team(), o.input(out), receive, in.each, r.root);
+    o.calls(collective::gather(o.input(out), receive, in.each, r.root));
 }
 
 void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -136,21 +136,21 @@ void gatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
         return;
     if (!r.is_root) {
         payload const out(sendbuf, sendcount, sendtype, send_names);
-        return collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, {}, {}, r.root);
+        return o.calls(collective::gatherv(o.input(out), bytes(out), nullptr, {}, {}, r.root));
     }
     work::blocks& in = o.receiving();
     add_blocks(o, in, partners(c.peers()), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
     auto const rank = static_cast<std::size_t>(c.rank());
     if (c.is_inter())
-        return collective::gatherv(o.schedule(), c.team(), nullptr, 0, nullptr, in.sizes, in.addresses, r.root);
+        return o.calls(collective::gatherv(nullptr, 0, nullptr, in.sizes, in.addresses, r.root));
     if (sendbuf == MPI_IN_PLACE) {
         keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
-        return collective::gatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses, r.root);
+        return o.calls(collective::gatherv(collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses, r.root));
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     check_own(o, bytes(out), in.sizes[rank]);
     check_alias(out.data(), in.at(rank), in.sizes[rank]);
-    collective::gatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses, r.root);
+    o.calls(collective::gatherv(o.input(out), bytes(out), nullptr, in.sizes, in.addresses, r.root));
 }
 
 void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -162,18 +162,18 @@ void scatter(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount,
         return;
     if (!r.is_root) {
         payload const in(recvbuf, recvcount, recvtype, receive_names);
-        return collective::scatter(o.schedule(), c.team(), nullptr, o.output(in), bytes(in), r.root);
+        return o.calls(collective::scatter(nullptr, o.output(in), bytes(in), r.root));
     }
     all_blocks const out(sendbuf, sendcount, sendtype, c.peers(), send_names);
     void const* const send = o.input(out.all);
     if (c.is_inter())
-        return collective::scatter(o.schedule(), c.team(), send, nullptr, out.each, r.root);
+        return o.calls(collective::scatter(send, nullptr, out.each, r.root));
     if (recvbuf == MPI_IN_PLACE)
-        return collective::scatter(o.schedule(), c.team(), send, const_cast<void*>(collective::in_place), out.each, r.root);
+        return o.calls(collective::scatter(send, const_cast<void*>(collective::in_place), out.each, r.root));
     payload const in(recvbuf, recvcount, recvtype, receive_names);
     check_own(o, out.each, bytes(in));
     check_alias(block_of(c.rank(), sendbuf, sendcount, sendtype, send_names), in, sendtype == recvtype);
-    collective::scatter(o.schedule(), c.team(), send, o.output(in), out.each, r.root);
+    o.calls(collective::scatter(send, o.output(in), out.each, r.root));
 }
 
 void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf,
@@ -185,20 +185,20 @@ void scatterv(work& o, communicator& c, void const* sendbuf, wide_array sendcoun
         return;
     if (!r.is_root) {
         payload const in(recvbuf, recvcount, recvtype, receive_names);
-        return collective::scatterv(o.schedule(), c.team(), nullptr, {}, {}, o.output(in), bytes(in), r.root);
+        return o.calls(collective::scatterv(nullptr, {}, {}, o.output(in), bytes(in), r.root));
     }
     work::blocks& out = o.sending();
     add_blocks(o, out, partners(c.peers()), sendbuf, sendcounts, displs, sendtype, use::sent, sent_named_displs);
     auto const rank = static_cast<std::size_t>(c.rank());
     if (c.is_inter())
-        return collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, nullptr, 0, r.root);
+        return o.calls(collective::scatterv(nullptr, out.sizes, out.addresses, nullptr, 0, r.root));
     if (recvbuf == MPI_IN_PLACE)
-        return collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, const_cast<void*>(collective::in_place),
-                                    out.sizes[rank], r.root);
+        return o.calls(collective::scatterv(nullptr, out.sizes, out.addresses, const_cast<void*>(collective::in_place),
+                                    out.sizes[rank], r.root));
     payload const in(recvbuf, recvcount, recvtype, receive_names);
     check_own(o, out.sizes[rank], bytes(in));
     check_alias(out.at(rank), in.data(), out.sizes[rank]);
-    collective::scatterv(o.schedule(), c.team(), nullptr, out.sizes, out.addresses, o.output(in), bytes(in), r.root);
+    o.calls(collective::scatterv(nullptr, out.sizes, out.addresses, o.output(in), bytes(in), r.root));
 }
 
 void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -211,7 +211,7 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
         if (!in.all.in_a_row())
             o.pack_before(block_of(c.rank(), recvbuf, recvcount, recvtype, receive_names),
                           static_cast<std::byte*>(receive) + in.each * static_cast<std::uint64_t>(c.rank()));
-        return collective::allgather(o.schedule(), c.team(), collective::in_place, in.each, receive, in.each);
+        return o.calls(collective::allgather(collective::in_place, in.each, receive, in.each));
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     if (!c.is_inter()) {
@@ -221,7 +221,7 @@ void allgather(work& o, communicator& c, void const* sendbuf, MPI_Count sendcoun
     if (moves_all(o, c, out, in.all))
         return;
     void* const receive = o.output(in.all);
-    collective::allgather(o.schedule(), c.team(), o.input(out), bytes(out), receive, in.each);
+    o.calls(collective::allgather(o.input(out), bytes(out), receive, in.each));
 }
 
 void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -234,14 +234,14 @@ void allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcou
     auto const rank = static_cast<std::size_t>(c.rank());
     if (in_place) {
         keep_own(o, c.rank(), recvbuf, recvcounts, displs, recvtype);
-        return collective::allgatherv(o.schedule(), c.team(), collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses);
+        return o.calls(collective::allgatherv(collective::in_place, in.sizes[rank], nullptr, in.sizes, in.addresses));
     }
     payload const out(sendbuf, sendcount, sendtype, send_names);
     if (!c.is_inter()) {
         check_own(o, bytes(out), in.sizes[rank]);
         check_alias(out.data(), in.at(rank), in.sizes[rank]);
     }
-    collective::allgatherv(o.schedule(), c.team(), o.input(out), bytes(out), nullptr, in.sizes, in.addresses);
+    o.calls(collective::allgatherv(o.input(out), bytes(out), nullptr, in.sizes, in.addresses));
 }
 
 void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
@@ -250,7 +250,7 @@ void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount
     o.describe({"MPI_Alltoall", -1, recvcount, recvtype});
     all_blocks const in(recvbuf, recvcount, recvtype, c.peers(), receive_names);
     if (is_in_place(c, sendbuf, "sendbuf"))
-        return collective::alltoall(o.schedule(), c.team(), collective::in_place, in.each, o.inout(in.all), in.each);
+        return o.calls(collective::alltoall(collective::in_place, in.each, o.inout(in.all), in.each));
     all_blocks const out(sendbuf, sendcount, sendtype, c.peers(), send_names);
     if (!c.is_inter()) {
         check_own(o, out.each, in.each);
@@ -259,7 +259,7 @@ void alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount
     if (moves_all(o, c, out.all, in.all))
         return;
     void const* const send = o.input(out.all);
-    collective::alltoall(o.schedule(), c.team(), send, out.each, o.output(in.all), in.each);
+    o.calls(collective::alltoall(send, out.each, o.output(in.all), in.each));
 }
 
 void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,

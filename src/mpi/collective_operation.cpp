@@ -56,13 +56,25 @@ bool collective_operation::move_own(payload const& to, payload const& from)
     return true;
 }
 
-void collective_operation::start(communicator& c, std::uint32_t sequence)
+void collective_operation::pack() const
 {
     for (stage const& s : stages_)
         if (s.before)
             s.data.pack(s.bytes);
     for (own_move const& m : moves_)
         m.plan.copy(m.to.data(), m.from.data());
+}
+
+void collective_operation::unpack() const noexcept
+{
+    for (stage const& s : stages_)
+        if (s.after)
+            s.data.unpack({s.bytes, static_cast<std::size_t>(s.data.bytes())});
+}
+
+void collective_operation::start(communicator& c, std::uint32_t sequence)
+{
+    pack();
     request_.start(process::instance().matcher(), c.team(), sequence);
 }
 
@@ -89,11 +101,8 @@ void collective_operation::leave()
 int collective_operation::finish() noexcept
 {
     int const code = code_of(request_.result());
-    if (code == MPI_SUCCESS) [[likely]] {
-        for (stage const& s : stages_)
-            if (s.after)
-                s.data.unpack({s.bytes, static_cast<std::size_t>(s.data.bytes())});
-    }
+    if (code == MPI_SUCCESS) [[likely]]
+        unpack();
     return code;
 }
 
@@ -110,6 +119,7 @@ char const* collective_operation::meaning_of(int code) noexcept
 void collective_operation::clear() noexcept
 {
     schedule().clear();
+    call_.what = collective::routine::nothing;
     stages_.clear();
     moves_.clear();
     sending_.clear();

@@ -2,6 +2,7 @@
 // A collective operation of the program while it is built and runs: its schedule, what is packed before it and unpacked after it, and what
 // it holds meanwhile. Blocking, nonblocking and persistent calls use the same; it is used again as often as wanted, and keeps its memory.
 
+#include "collective/call.hpp"
 #include "collective/call_check.hpp"
 #include "collective/request.hpp"
 #include "layout/copy_plan.hpp"
@@ -60,6 +61,9 @@ public:
         MPI_Op op = MPI_OP_NULL;
     };
     void describe(description const& d) noexcept { about_ = d; }
+    /// This rank's part; never called: it has none.
+    void calls(collective::call const& c) noexcept { call_ = c; }
+    [[nodiscard]] collective::call const& call() const noexcept { return call_; }
     [[nodiscard]] collective::call_card card() const;
 
     /// This rank's own arguments do not fit together, as `what` says: it takes part in the operation, which fails.
@@ -90,6 +94,9 @@ public:
 
     // Running. Packs, and begins; what went wrong with a peer is the ending.
 
+    /// What is done before and after the operation to data that are not in a row.
+    void pack() const;
+    void unpack() const noexcept;
     void start(communicator& c, std::uint32_t sequence);
     [[nodiscard]] bool done() const noexcept { return request_.done(); }
     /// Blocks until it is done.
@@ -127,6 +134,7 @@ private:
     }
 
     collective::collective_request request_;
+    collective::call call_;
     mpi::reduction reduction_;
     std::vector<stage> stages_;
     std::vector<own_move> moves_;

@@ -1,6 +1,6 @@
 // Plans of the operations that combine (6.9 to 6.11).
 
-#include "collective/operations.hpp"
+#include "collective/call.hpp"
 #include "mpi/collective_checks.hpp"
 #include "mpi/collective_plans.hpp"
 
@@ -75,12 +75,12 @@ void reduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
     collective::combination const& how = o.reduction().how();
     if (!r.is_root) {
         void const* const send = o.input(o.reduction().of(sendbuf, count, in_names));
-        return collective::reduce(o.schedule(), c.team(), send, nullptr, n, how, r.root);
+        return o.calls(collective::reduce(send, nullptr, n, how, r.root));
     }
     if (c.is_inter())
-        return collective::reduce(o.schedule(), c.team(), nullptr, o.output(o.reduction().of(recvbuf, count, out_names)), n, how, r.root);
+        return o.calls(collective::reduce(nullptr, o.output(o.reduction().of(recvbuf, count, out_names)), n, how, r.root));
     buffers const b = both(o, c, sendbuf, recvbuf, count);
-    collective::reduce(o.schedule(), c.team(), b.send, b.receive, n, how, r.root);
+    o.calls(collective::reduce(b.send, b.receive, n, how, r.root));
 }
 
 void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
@@ -88,7 +88,7 @@ void allreduce(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI
     o.describe({"MPI_Allreduce", -1, count, datatype, op});
     o.reduction().set(op, datatype);
     buffers const b = both(o, c, sendbuf, recvbuf, count);
-    collective::allreduce(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how());
+    o.calls(collective::allreduce(b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how()));
 }
 
 void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op)
@@ -104,7 +104,7 @@ void reduce_scatter(work& o, communicator& c, void const* sendbuf, void* recvbuf
             throw_too_many(count, c.size());
     }
     buffers const b = part(o, c, sendbuf, recvbuf, total, recvcounts[static_cast<std::size_t>(c.rank())]);
-    collective::reduce_scatter(o.schedule(), c.team(), b.send, b.receive, o.receiving().sizes, o.reduction().how());
+    o.calls(collective::reduce_scatter(b.send, b.receive, o.receiving().sizes, o.reduction().how()));
 }
 
 void reduce_scatter_block(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
@@ -114,7 +114,7 @@ void reduce_scatter_block(work& o, communicator& c, void const* sendbuf, void* r
     o.reduction().set(op, datatype);
     check_count(recvcount, "recvcount");
     buffers const b = part(o, c, sendbuf, recvbuf, times(recvcount, c.size()), recvcount);
-    collective::reduce_scatter_block(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(recvcount), o.reduction().how());
+    o.calls(collective::reduce_scatter_block(b.send, b.receive, static_cast<std::uint64_t>(recvcount), o.reduction().how()));
 }
 
 void scan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
@@ -123,7 +123,7 @@ void scan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Coun
     only_within(c);
     o.reduction().set(op, datatype);
     buffers const b = both(o, c, sendbuf, recvbuf, count);
-    collective::scan(o.schedule(), c.team(), b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how());
+    o.calls(collective::scan(b.send, b.receive, static_cast<std::uint64_t>(count), o.reduction().how()));
 }
 
 void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
@@ -134,7 +134,7 @@ void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
     auto const n = static_cast<std::uint64_t>(count);
     if (c.rank() != 0) {
         buffers const b = both(o, c, sendbuf, recvbuf, count);
-        return collective::exscan(o.schedule(), c.team(), b.send, b.receive, n, o.reduction().how());
+        return o.calls(collective::exscan(b.send, b.receive, n, o.reduction().how()));
     }
     // The receive buffer of the first rank stays as it is, but for what lies in it.
     void const* const mine = is_in_place(c, sendbuf, "sendbuf") ? recvbuf : sendbuf;
@@ -143,7 +143,7 @@ void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
     if (sendbuf != MPI_IN_PLACE && c.size() > 1)
         mpi::check_alias(sendbuf, recvbuf, in.bytes);
     void const* const send = o.input(in);
-    collective::exscan(o.schedule(), c.team(), send, nullptr, n, o.reduction().how());
+    o.calls(collective::exscan(send, nullptr, n, o.reduction().how()));
 }
 
 } // namespace towline::mpi::plans

@@ -1,5 +1,6 @@
 // Requests for collective operations: nonblocking and persistent ones.
 
+#include "collective/operations.hpp"
 #include "mpi/collective_calls.hpp"
 #include "mpi/process.hpp"
 #include "mpi/status.hpp"
@@ -114,8 +115,30 @@ template <class Use>
 
 } // namespace
 
+void run_planned(communicator& c, char const* call, collective_operation& o)
+{
+    if (!o.schedule().is_spoiled() && collective::may_run_now(c.team().quick_lanes(), o.call())) {
+        o.pack();
+        collective::programs::with_routine(o.call().what, [&](auto what) { (void)run_now<what()>(c, call, o.call()); });
+        return o.unpack();
+    }
+    if (c.team().is_time_for_lanes(operations_before_lanes())) [[unlikely]] {
+        introduce(c, call);
+        o.schedule().allow(c.team().lanes());
+    }
+    collective::build(o.schedule(), c.team(), o.call());
+    std::uint32_t const sequence = c.team().next_sequence();
+    if (collective::checks_calls()) [[unlikely]]
+        check_calls(c, call, o, sequence);
+    o.start(c, sequence);
+    o.wait(c, call);
+    if (int const code = o.finish(); code != MPI_SUCCESS) [[unlikely]]
+        throw failure(code, o.explain(code));
+}
+
 MPI_Request begin(communicator& c, pooled_operation o)
 {
+    collective::build(o->schedule(), c.team(), o->call());
     return requested(c, std::move(o), [](request& r, collective_activity& work) {
         MPI_Status unseen{};
         work.start();
@@ -128,6 +151,7 @@ MPI_Request prepare(communicator& c, MPI_Info info, pooled_operation o)
 {
     if (info != MPI_INFO_NULL)
         (void)get(info, "info");
+    collective::build(o->schedule(), c.team(), o->call());
     return requested(c, std::move(o), [](request& r, collective_activity&) {
         r.is_persistent = true;
         r.is_active = false;

@@ -4,7 +4,6 @@
 #include "mpi/collective_calls.hpp"
 #include "mpi/collective_checks.hpp"
 #include "mpi/collective_plans.hpp"
-#include "mpi/collectives_at_once.hpp"
 
 namespace towline::mpi {
 
@@ -15,113 +14,109 @@ void throw_ending(int code)
 
 namespace calls {
 
+using collective::routine;
+
 void barrier(MPI_Comm comm)
 {
-    if (!at_once::barrier(get(comm, "comm"), "MPI_Barrier")) [[unlikely]]
-        run("MPI_Barrier", comm, plans::barrier);
+    run<routine::barrier, plain::barrier, plans::barrier>("MPI_Barrier", comm);
 }
 
 void bcast(void* buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm)
 {
-    if (!at_once::bcast(get(comm, "comm"), "MPI_Bcast", buffer, count, datatype, root))
-        run("MPI_Bcast", comm, plans::bcast, buffer, count, datatype, root);
+    run<routine::bcast, plain::bcast, plans::bcast>("MPI_Bcast", comm, buffer, count, datatype, root);
 }
 
 void gather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
             int root, MPI_Comm comm)
 {
-    if (!at_once::gather(get(comm, "comm"), "MPI_Gather", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
-        run("MPI_Gather", comm, plans::gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+    run<routine::gather, plain::gather, plans::gather>("MPI_Gather", comm, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root);
 }
 
 void gatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
              MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (!at_once::gatherv(get(comm, "comm"), "MPI_Gatherv", sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root))
-        run("MPI_Gatherv", comm, plans::gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root);
+    run<routine::gatherv, plain::gatherv, plans::gatherv>("MPI_Gatherv", comm, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs,
+        recvtype, root);
 }
 
 void scatter(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
              int root, MPI_Comm comm)
 {
-    if (!at_once::scatter(get(comm, "comm"), "MPI_Scatter", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))
-        run("MPI_Scatter", comm, plans::scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root);
+    run<routine::scatter, plain::scatter, plans::scatter>("MPI_Scatter", comm, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
+        root);
 }
 
 void scatterv(void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
               MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
-    if (!at_once::scatterv(get(comm, "comm"), "MPI_Scatterv", sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root))
-        run("MPI_Scatterv", comm, plans::scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root);
+    run<routine::scatterv, plain::scatterv, plans::scatterv>("MPI_Scatterv", comm, sendbuf, sendcounts, displs, sendtype, recvbuf,
+        recvcount, recvtype, root);
 }
 
 void allgather(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                MPI_Comm comm)
 {
-    if (!at_once::allgather(get(comm, "comm"), "MPI_Allgather", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
-        run("MPI_Allgather", comm, plans::allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    run<routine::allgather, plain::allgather, plans::allgather>("MPI_Allgather", comm, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype);
 }
 
 void allgatherv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array displs,
                 MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (!at_once::allgatherv(get(comm, "comm"), "MPI_Allgatherv", sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype))
-        run("MPI_Allgatherv", comm, plans::allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype);
+    run<routine::allgatherv, plain::allgatherv, plans::allgatherv>("MPI_Allgatherv", comm, sendbuf, sendcount, sendtype, recvbuf,
+        recvcounts, displs, recvtype);
 }
 
 void alltoall(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
               MPI_Comm comm)
 {
-    if (!at_once::alltoall(get(comm, "comm"), "MPI_Alltoall", sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
-        run("MPI_Alltoall", comm, plans::alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype);
+    run<routine::alltoall, plain::alltoall, plans::alltoall>("MPI_Alltoall", comm, sendbuf, sendcount, sendtype, recvbuf, recvcount,
+        recvtype);
 }
 
 void alltoallv(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts,
                wide_array rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
-    if (!at_once::alltoallv(get(comm, "comm"), "MPI_Alltoallv", sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
-                            recvtype))
-        run("MPI_Alltoallv", comm, plans::alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
+    run<routine::alltoallv, plain::alltoallv, plans::alltoallv>("MPI_Alltoallv", comm, sendbuf, sendcounts, sdispls, sendtype, recvbuf,
+        recvcounts, rdispls, recvtype);
 }
 
 void alltoallw(void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes, void* recvbuf,
                wide_array recvcounts, wide_array rdispls, MPI_Datatype const* recvtypes, MPI_Comm comm)
 {
-    run("MPI_Alltoallw", comm, plans::alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes);
+    run<plans::alltoallw>("MPI_Alltoallw", comm, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes);
 }
 
 void reduce(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm)
 {
-    if (!at_once::reduce(get(comm, "comm"), "MPI_Reduce", sendbuf, recvbuf, count, datatype, op, root))
-        run("MPI_Reduce", comm, plans::reduce, sendbuf, recvbuf, count, datatype, op, root);
+    run<routine::reduce, plain::reduce, plans::reduce>("MPI_Reduce", comm, sendbuf, recvbuf, count, datatype, op, root);
 }
 
 void allreduce(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (!at_once::allreduce(get(comm, "comm"), "MPI_Allreduce", sendbuf, recvbuf, count, datatype, op))
-        run("MPI_Allreduce", comm, plans::allreduce, sendbuf, recvbuf, count, datatype, op);
+    run<routine::allreduce, plain::allreduce, plans::allreduce>("MPI_Allreduce", comm, sendbuf, recvbuf, count, datatype, op);
 }
 
 void reduce_scatter(void const* sendbuf, void* recvbuf, wide_array recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    run("MPI_Reduce_scatter", comm, plans::reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op);
+    run<plans::reduce_scatter>("MPI_Reduce_scatter", comm, sendbuf, recvbuf, recvcounts, datatype, op);
 }
 
 void reduce_scatter_block(void const* sendbuf, void* recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (!at_once::reduce_scatter_block(get(comm, "comm"), "MPI_Reduce_scatter_block", sendbuf, recvbuf, recvcount, datatype, op))
-        run("MPI_Reduce_scatter_block", comm, plans::reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op);
+    run<routine::reduce_scatter, plain::reduce_scatter_block, plans::reduce_scatter_block>("MPI_Reduce_scatter_block", comm, sendbuf,
+        recvbuf, recvcount, datatype, op);
 }
 
 void scan(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    if (!at_once::scan(get(comm, "comm"), "MPI_Scan", sendbuf, recvbuf, count, datatype, op))
-        run("MPI_Scan", comm, plans::scan, sendbuf, recvbuf, count, datatype, op);
+    run<routine::scan, plain::scan, plans::scan>("MPI_Scan", comm, sendbuf, recvbuf, count, datatype, op);
 }
 
 void exscan(void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    run("MPI_Exscan", comm, plans::exscan, sendbuf, recvbuf, count, datatype, op);
+    run<routine::exscan, plain::exscan, plans::exscan>("MPI_Exscan", comm, sendbuf, recvbuf, count, datatype, op);
 }
 
 void reduce_local(void const* inbuf, void* inoutbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)

@@ -97,12 +97,14 @@ meeting meet(communicator const& c, other_leader const& with, int tag, char cons
 /// In the local group all get what their leader found, also where it failed.
 void share(communicator& c, int leader, introduction& head, std::vector<process_id>& there, char const* call)
 {
-    agree(c, call, [&](schedule& s) { collective::bcast(s, c.house_team(), &head, sizeof head, leader); });
+    agree(c, call, [&](schedule& s) { collective::build(s, c.house_team(), collective::bcast(&head, sizeof head, leader)); });
     if (head.code != MPI_SUCCESS)
         return;
     there.resize(static_cast<std::size_t>(head.size));
     agree(c, call,
-          [&](schedule& s) { collective::bcast(s, c.house_team(), there.data(), there.size() * sizeof(process_id), leader); });
+          [&](schedule& s) {
+              collective::build(s, c.house_team(), collective::bcast(there.data(), there.size() * sizeof(process_id), leader));
+          });
 }
 
 /// What the leader has to tell after an exception.

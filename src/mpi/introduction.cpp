@@ -1,6 +1,6 @@
 // Where the ranks of a communicator share memory, its operations go over lanes (collective/lanes.hpp). They show each other theirs once.
 
-#include "collective/introduction.hpp"
+#include "collective/lanes/introduction.hpp"
 #include "job/job.hpp"
 #include "mpi/collective_calls.hpp"
 #include "mpi/process.hpp"
@@ -25,9 +25,9 @@ unsigned operations_before_lanes()
     return n;
 }
 
-void introduce(communicator& c, char const* call)
+void introduce(communicator& c, char const* call, collective::introduction::of what)
 {
-    collective::introduction i(c.team(), process::instance().node_memory(), job::membership::instance().is_oversubscribed());
+    collective::introduction i(c.team(), process::instance().node_memory(), job::membership::instance().is_oversubscribed(), what);
     pooled_operation const o;
     i.build(o->schedule());
     o->start(c, collective::team::introduction_sequence);
@@ -42,6 +42,16 @@ void introduce(communicator& c, char const* call)
         i.fail(collective::ending::lost);
         throw;
     }
+}
+
+collective::lanes* lanes_of_starts(communicator& c)
+{
+    if (c.hints().get("mpi_assert_strict_persistent_collective_ordering") != "true" || operations_before_lanes() == 0 ||
+        collective::checks_calls() || c.team().broken() != collective::ending::ok)
+        return nullptr;
+    if (c.team().is_time_for_lanes_of_starts())
+        introduce(c, "MPI_Barrier_init, or the like", collective::introduction::of::starts);
+    return c.team().lanes_of_starts();
 }
 
 } // namespace towline::mpi

@@ -1,6 +1,6 @@
 #include "mpi/neighbourhoods.hpp"
 
-#include "collective/operations.hpp"
+#include "collective/call.hpp"
 #include "mpi/collective_blocks.hpp"
 #include "mpi/collective_checks.hpp"
 
@@ -24,19 +24,19 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
 }
 
 /// The same to everybody; the blocks that come in are added already.
-void gather(work& o, communicator& c, collective::neighbourhood const& n, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype)
+void gather(work& o, collective::neighbourhood const& n, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype)
 {
     payload const out(sendbuf, sendcount, sendtype, send_names);
     work::blocks& in = o.receiving();
-    collective::neighbour_allgatherv(o.schedule(), c.team(), n, o.input(out), static_cast<std::uint64_t>(out.bytes()), nullptr, in.sizes,
-                                     in.addresses);
+    o.calls(collective::exchange(n, o.input(out), {static_cast<std::uint64_t>(out.bytes()), std::uint64_t{0}}, nullptr,
+                                 {in.sizes, in.addresses}));
 }
 
-void exchange(work& o, communicator& c, collective::neighbourhood const& n)
+void exchange(work& o, collective::neighbourhood const& n)
 {
     work::blocks& out = o.sending();
     work::blocks& in = o.receiving();
-    collective::neighbour_alltoallv(o.schedule(), c.team(), n, nullptr, out.sizes, out.addresses, nullptr, in.sizes, in.addresses);
+    o.calls(collective::exchange(n, nullptr, {out.sizes, out.addresses}, nullptr, {in.sizes, in.addresses}));
 }
 
 } // namespace
@@ -47,7 +47,7 @@ void neighbor_allgather(work& o, communicator& c, void const* sendbuf, MPI_Count
     o.describe({"MPI_Neighbor_allgather"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcount, recvtype, use::received, receive_names);
-    gather(o, c, n, sendbuf, sendcount, sendtype);
+    gather(o, n, sendbuf, sendcount, sendtype);
 }
 
 void neighbor_allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -56,7 +56,7 @@ void neighbor_allgatherv(work& o, communicator& c, void const* sendbuf, MPI_Coun
     o.describe({"MPI_Neighbor_allgatherv"});
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, displs, recvtype, use::received, received_named_displs);
-    gather(o, c, n, sendbuf, sendcount, sendtype);
+    gather(o, n, sendbuf, sendcount, sendtype);
 }
 
 void neighbor_alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -66,7 +66,7 @@ void neighbor_alltoall(work& o, communicator& c, void const* sendbuf, MPI_Count 
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcount, recvtype, use::received, receive_names);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcount, sendtype, use::sent, send_names);
-    exchange(o, c, n);
+    exchange(o, n);
 }
 
 void neighbor_alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
@@ -76,7 +76,7 @@ void neighbor_alltoallv(work& o, communicator& c, void const* sendbuf, wide_arra
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, rdispls, recvtype, use::received, received_blocks);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks);
-    exchange(o, c, n);
+    exchange(o, n);
 }
 
 void neighbor_alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, MPI_Aint const* sdispls,
@@ -87,7 +87,7 @@ void neighbor_alltoallw(work& o, communicator& c, void const* sendbuf, wide_arra
     auto const n = neighbours_in(c);
     add_blocks(o, o.receiving(), partners(n.sources), recvbuf, recvcounts, rdispls, recvtypes, use::received, received_with_types);
     add_blocks(o, o.sending(), partners(n.destinations), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types);
-    exchange(o, c, n);
+    exchange(o, n);
 }
 
 } // namespace towline::mpi::plans

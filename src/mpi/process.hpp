@@ -1,8 +1,8 @@
 #pragma once
 // This process while MPI runs: what MPI_Init makes and MPI_Finalize ends.
 
-#include "collective/lane_queue.hpp"
-#include "collective/node_memory.hpp"
+#include "collective/lanes/lane_queue.hpp"
+#include "collective/lanes/node_memory.hpp"
 #include "engine/engine.hpp"
 #include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"

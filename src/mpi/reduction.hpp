@@ -5,7 +5,7 @@
 // derived ones whose elements are blocks in a row. Others travel packed, and each is laid out for a while as the program's function expects
 // it: with its extent, its lower bound and its alignment.
 
-#include "collective/reduce.hpp"
+#include "collective/reductions/reduce.hpp"
 #include "collective/schedule.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/operation.hpp"

@@ -1,5 +1,6 @@
 // The calls on graphs of which every rank knows its own part (8.5.4, 8.5.5).
 
+#include "collective/operations.hpp"
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
 
@@ -93,7 +94,7 @@ public:
             mine.insert(mine.end(), in[r].begin(), in[r].end());
         }
         agree(c, "MPI_Dist_graph_create", [&](collective::schedule& s) {
-            collective::alltoall(s, c.house_team(), sizes.data(), sizeof(half_edges), coming.data(), sizeof(half_edges));
+            collective::build(s, c.house_team(), collective::alltoall(sizes.data(), sizeof(half_edges), coming.data(), sizeof(half_edges)));
         });
         std::uint64_t total = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
@@ -103,7 +104,7 @@ public:
         }
         std::vector<half_edge> all(total);
         agree(c, "MPI_Dist_graph_create", [&](collective::schedule& s) {
-            collective::alltoallv(s, c.house_team(), mine.data(), counts, offsets, all.data(), coming_counts, coming_offsets);
+            collective::build(s, c.house_team(), collective::alltoallv(mine.data(), counts, offsets, all.data(), coming_counts, coming_offsets));
         });
         auto next = all.begin();
         for (std::size_t r = 0; r < ranks; ++r) {

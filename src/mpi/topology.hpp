@@ -1,7 +1,7 @@
 #pragma once
 // Topologies of processes (8): what a communicator knows of its ranks' neighbours.
 
-#include "collective/operations.hpp"
+#include "collective/call.hpp"
 #include "mpi/object.hpp"
 
 #include <cstdint>

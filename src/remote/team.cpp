@@ -1,6 +1,6 @@
 #include <towline/team.hpp>
 
-#include "collective/reduce.hpp"
+#include "collective/reductions/reduce.hpp"
 #include "remote/runtime.hpp"
 #include "remote/team_ground.hpp"
 #include "remote/team_core.hpp"

@@ -1,5 +1,6 @@
-// The operations of teams: what their rows must be, and which steps they are.
+// The operations of teams: what their rows must be, and what they are in collective/.
 
+#include "collective/lanes/run_now.hpp"
 #include "collective/operations.hpp"
 #include "remote/runtime.hpp"
 #include "remote/team_core.hpp"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace towline::detail {
@@ -41,20 +43,18 @@ void check_list(op what, std::span<std::size_t const> counts, std::size_t blocks
                                       sum(counts), row));
 }
 
-/// Blocks of a row, in bytes: sizes, and where they begin.
-struct listed {
-    std::vector<std::uint64_t> sizes, offsets;
-
-    listed(std::span<std::size_t const> counts, std::size_t element)
-    {
-        std::uint64_t at = 0;
-        for (std::size_t const n : counts) {
-            sizes.push_back(n * element);
-            offsets.push_back(at);
-            at += n * element;
-        }
-    }
-};
+/// Blocks of a row, in bytes, as `lists` keeps them: it has room.
+[[nodiscard]] collective::layout_of_blocks listed(std::vector<std::uint64_t>& lists, std::span<std::size_t const> counts, std::size_t element)
+{
+    std::size_t const first = lists.size(), n = counts.size();
+    for (std::size_t const count : counts)
+        lists.push_back(count * element);
+    std::uint64_t at = 0;
+    for (std::size_t const count : counts)
+        lists.push_back(std::exchange(at, at + count * element));
+    std::span const all(lists);
+    return {all.subspan(first, n), all.subspan(first + n, n)};
+}
 
 /// Combines elements of c.
 [[nodiscard]] collective::combination combination_of(team_call const& c)
@@ -192,47 +192,62 @@ collective::call_card team_core::card_of(team_call const& c) const
     return card;
 }
 
-void team_core::build(collective::schedule& s, team_call const& c, bool over_lanes)
+collective::call team_core::call_of(team_call const& c, std::vector<std::uint64_t>& lists) const
 {
-    s.allow(over_lanes ? team_.lanes() : nullptr);
-    if (c.by_counts)
-        return build_by_counts(s, c);
     auto const n = static_cast<std::uint64_t>(size());
     std::uint64_t const sent = c.send_size * c.element, received = c.receive_size * c.element;
     void const* const send = c.in_place ? collective::in_place : c.send;
-    switch (c.what) {
-    case op::barrier: return collective::barrier(s, team_);
-    case op::broadcast: return collective::bcast(s, team_, c.receive, received, c.root);
-    case op::gather: return collective::gather(s, team_, send, c.receive, sent, c.root);
-    case op::scatter: return collective::scatter(s, team_, send, c.receive, received, c.root);
-    case op::all_gather: return collective::allgather(s, team_, send, received / n, c.receive, received / n);
-    case op::all_to_all: return collective::alltoall(s, team_, send, sent / n, c.receive, received / n);
-    case op::reduce: return collective::reduce(s, team_, send, c.receive, c.send_size, combination_of(c), c.root);
-    case op::all_reduce: return collective::allreduce(s, team_, send, c.receive, c.receive_size, combination_of(c));
-    case op::reduce_scatter: return collective::reduce_scatter_block(s, team_, send, c.receive, c.receive_size, combination_of(c));
-    case op::inclusive_scan: return collective::scan(s, team_, send, c.receive, c.send_size, combination_of(c));
-    case op::exclusive_scan: return collective::exscan(s, team_, send, c.receive, c.send_size, combination_of(c));
-    case op::exchange:
-        return collective::neighbour_alltoall(s, team_, {c.sources, c.destinations}, send,
-                                              sent / std::max(c.destinations.size(), std::size_t{1}),
-                                              c.receive, received / std::max(c.sources.size(), std::size_t{1}));
+    collective::neighbourhood const with{c.sources, c.destinations};
+    if (c.by_counts) {
+        lists.reserve(2 * (c.send_counts.size() + c.receive_counts.size()));
+        auto const out = listed(lists, c.send_counts, c.element), in = listed(lists, c.receive_counts, c.element);
+        switch (c.what) {
+        case op::gather: return collective::gatherv(send, sent, c.receive, in.sizes(), in.offsets(), c.root);
+        case op::scatter: return collective::scatterv(send, out.sizes(), out.offsets(), c.receive, received, c.root);
+        case op::all_gather: return collective::allgatherv(send, sent, c.receive, in.sizes(), in.offsets());
+        case op::reduce_scatter: return collective::reduce_scatter(send, c.receive, c.receive_counts, combination_of(c));
+        case op::exchange: return collective::exchange(with, send, out, c.receive, in);
+        default: return collective::alltoallv(send, out.sizes(), out.offsets(), c.receive, in.sizes(), in.offsets());
+        }
     }
+    switch (c.what) {
+    case op::barrier: return collective::barrier();
+    case op::broadcast: return collective::bcast(c.receive, received, c.root);
+    case op::gather: return collective::gather(send, c.receive, sent, c.root);
+    case op::scatter: return collective::scatter(send, c.receive, received, c.root);
+    case op::all_gather: return collective::allgather(send, received / n, c.receive, received / n);
+    case op::all_to_all: return collective::alltoall(send, sent / n, c.receive, received / n);
+    case op::reduce: return collective::reduce(send, c.receive, c.send_size, combination_of(c), c.root);
+    case op::all_reduce: return collective::allreduce(send, c.receive, c.receive_size, combination_of(c));
+    case op::reduce_scatter: return collective::reduce_scatter_block(send, c.receive, c.receive_size, combination_of(c));
+    case op::inclusive_scan: return collective::scan(send, c.receive, c.send_size, combination_of(c));
+    case op::exclusive_scan: return collective::exscan(send, c.receive, c.send_size, combination_of(c));
+    case op::exchange: break;
+    }
+    return collective::exchange(with, send, collective::layout_of_blocks(sent / std::max(c.destinations.size(), std::size_t{1})), c.receive,
+                                collective::layout_of_blocks(received / std::max(c.sources.size(), std::size_t{1})));
 }
 
-void team_core::build_by_counts(collective::schedule& s, team_call const& c)
+bool team_core::run_now(team_call const& c)
 {
-    std::uint64_t const sent = c.send_size * c.element, received = c.receive_size * c.element;
-    listed const out(c.send_counts, c.element), in(c.receive_counts, c.element);
-    switch (c.what) {
-    case op::gather: return collective::gatherv(s, team_, c.send, sent, c.receive, in.sizes, in.offsets, c.root);
-    case op::scatter: return collective::scatterv(s, team_, c.send, out.sizes, out.offsets, c.receive, received, c.root);
-    case op::all_gather: return collective::allgatherv(s, team_, c.send, sent, c.receive, in.sizes, in.offsets);
-    case op::reduce_scatter: return collective::reduce_scatter(s, team_, c.send, c.receive, c.receive_counts, combination_of(c));
-    case op::exchange:
-        return collective::neighbour_alltoallv(s, team_, {c.sources, c.destinations}, c.send, out.sizes, out.offsets, c.receive, in.sizes,
-                                               in.offsets);
-    default: return collective::alltoallv(s, team_, c.send, out.sizes, out.offsets, c.receive, in.sizes, in.offsets);
-    }
+    collective::lanes* const l = team_.quick_lanes();
+    if (l == nullptr)
+        return false;
+    std::vector<std::uint64_t> lists;
+    collective::call const what = call_of(c, lists);
+    if (!collective::may_run_now(l, what))
+        return false;
+    (void)team_.next_sequence();  // as of the ranks that do it by steps
+    auto const wait = [&](auto&& is_met, int whom) {
+        remoting::waiting about;
+        about.rank = whom < 0 ? -1 : ranks_[static_cast<std::size_t>(whom)];
+        ground_.owner().wait_until(is_met, name_of(c.what), &about);
+    };
+    if (auto const how = collective::run_now(*l, team_.is_crowded(), what, wait); how != collective::lane_run::state::ended) [[unlikely]]
+        std::rethrow_exception(wait_for_error(collective::lane_run::ending_of(how), name_of(c.what)));
+    if (l->begun() % collective::progress_every == 0) [[unlikely]]
+        ground_.owner().engine().progress();
+    return true;
 }
 
 } // namespace towline::detail

@@ -1,6 +1,6 @@
 #include "remote/team_core.hpp"
 
-#include "collective/introduction.hpp"
+#include "collective/lanes/introduction.hpp"
 #include "collective/operations.hpp"
 #include "job/job.hpp"
 #include "remote/runtime.hpp"
@@ -113,13 +113,20 @@ void team_core::run(collective::collective_request& r, char const* name)
         std::rethrow_exception(e);
 }
 
+void team_core::build(collective::schedule& s, team_call const& c, bool over_lanes)
+{
+    s.allow(over_lanes ? team_.lanes() : nullptr);
+    std::vector<std::uint64_t> lists;
+    collective::build(s, team_, call_of(c, lists));
+}
+
 void team_core::run(team_call const& c)
 {
     check(c);
     ground_.owner().check_may_wait(name_of(c.what));
     if (auto const why = find_unfit(c)) [[unlikely]]
         run_unfit(c, *why);
-    if (run_at_once(c))
+    if (run_now(c))
         return;
     blocking_->schedule().clear();
     build(blocking_->schedule(), c);

@@ -1,6 +1,7 @@
 #pragma once
 // A team as one rank sees it: who the others are, and how its operations run. The operations themselves: collective/operations.hpp.
 
+#include "collective/call.hpp"
 #include "collective/call_check.hpp"
 #include "collective/request.hpp"
 #include "remote/team_ground.hpp"
@@ -47,16 +48,17 @@ private:
     [[nodiscard]] std::optional<usage_error> find_unfit(team_call const&) const;
     void check_rows(team_call const&) const;
     void check_counts(team_call const&) const;
+    /// What it is in collective/; lists of blocks lie in `lists`.
+    [[nodiscard]] collective::call call_of(team_call const&, std::vector<std::uint64_t>& lists) const;
     /// This rank's part as steps.
     void build(collective::schedule&, team_call const&, bool over_lanes = true);
-    void build_by_counts(collective::schedule&, team_call const&);
     /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part, gives no data, and so fails all who need some.
     /// Returns the call that it is instead, without its lists.
     team_call build_unfit(collective::schedule&, team_call, bool over_lanes = true);
     /// Runs that, and throws what is wrong here.
     [[noreturn]] void run_unfit(team_call const&, usage_error const& why);
-    /// False: it is not of this kind, and nothing happened (team_at_once.cpp).
-    [[nodiscard]] bool run_at_once(team_call const&);
+    /// Runs it in this thread, without steps. False: that is not possible now, and nothing was begun.
+    [[nodiscard]] bool run_now(team_call const&);
     /// Runs what was built to its end.
     void complete(collective::collective_request&, std::uint32_t sequence, char const* name);
     /// The same under the next number; throws what went wrong.

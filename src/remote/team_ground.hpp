@@ -1,8 +1,8 @@
 #pragma once
 // What the teams of a runtime stand on: messages that are matched, memory that ranks share, and whoever drives what was started.
 
-#include "collective/lane_queue.hpp"
-#include "collective/node_memory.hpp"
+#include "collective/lanes/lane_queue.hpp"
+#include "collective/lanes/node_memory.hpp"
 #include "matching/matcher.hpp"
 
 #include <towline/detail/team_api.hpp>

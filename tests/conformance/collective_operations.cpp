@@ -23,19 +23,19 @@ void move_data(player& p, col::team& t)
             auto const top = static_cast<int>(root);
             auto const own = bytes(n, rank);
             auto data = rank == root ? own : bytes(n, 99);
-            well(perform(p, t, [&](col::schedule& s) { col::bcast(s, t, data.data(), n, top); }));
+            well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::bcast(data.data(), n, top)); }));
             require(filled(data.data(), n, root), "bcast");
             std::vector<std::byte> all(rank == root ? n * size : 0);
-            well(perform(p, t, [&](col::schedule& s) { col::gather(s, t, own.data(), all.data(), n, top); }));
+            well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::gather(own.data(), all.data(), n, top)); }));
             for (std::size_t i = 0; i < size && rank == root; ++i)
                 require(filled(all.data() + n * i, n, i), "gather");
             auto back = bytes(n, 98);
-            well(perform(p, t, [&](col::schedule& s) { col::scatter(s, t, all.data(), back.data(), n, top); }));
+            well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::scatter(all.data(), back.data(), n, top)); }));
             require(back == own, "scatter");
         }
         auto const own = bytes(n, rank);
         std::vector<std::byte> all(n * size);
-        well(perform(p, t, [&](col::schedule& s) { col::allgather(s, t, own.data(), n, all.data(), n); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::allgather(own.data(), n, all.data(), n)); }));
         for (std::size_t i = 0; i < size; ++i)
             require(filled(all.data() + n * i, n, i), "allgather");
         std::vector<std::byte> out;
@@ -43,7 +43,7 @@ void move_data(player& p, col::team& t)
             auto const b = bytes(n, rank * 100 + i);
             out.insert(out.end(), b.begin(), b.end());
         }
-        well(perform(p, t, [&](col::schedule& s) { col::alltoall(s, t, out.data(), n, all.data(), n); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::alltoall(out.data(), n, all.data(), n)); }));
         for (std::size_t i = 0; i < size; ++i)
             require(filled(all.data() + n * i, n, i * 100 + rank), "alltoall");
     }
@@ -59,18 +59,18 @@ void reduce_data(player& p, col::team& t)
         for (std::uint64_t i = 0; i < n; ++i)
             in[i] = rank * 1000 + i;
         auto const total = [&](std::uint64_t i, std::uint64_t ranks) { return ranks * (ranks - 1) / 2 * 1000 + ranks * i; };
-        well(perform(p, t, [&](col::schedule& s) { col::allreduce(s, t, in.data(), out.data(), n, sum); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::allreduce(in.data(), out.data(), n, sum)); }));
         for (std::uint64_t i = 0; i < n; ++i)
             require(out[i] == total(i, size), "allreduce");
         auto const root = static_cast<int>(n % size);
-        well(perform(p, t, [&](col::schedule& s) { col::reduce(s, t, in.data(), out.data(), n, sum, root); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::reduce(in.data(), out.data(), n, sum, root)); }));
         for (std::uint64_t i = 0; i < n && static_cast<int>(rank) == root; ++i)
             require(out[i] == total(i, size), "reduce");
-        well(perform(p, t, [&](col::schedule& s) { col::scan(s, t, in.data(), out.data(), n, sum); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::scan(in.data(), out.data(), n, sum)); }));
         for (std::uint64_t i = 0; i < n; ++i)
             require(out[i] == total(i, rank + 1), "scan");
         std::vector<std::uint64_t> wide(n * size, rank + 1);
-        well(perform(p, t, [&](col::schedule& s) { col::reduce_scatter_block(s, t, wide.data(), out.data(), n, sum); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::reduce_scatter_block(wide.data(), out.data(), n, sum)); }));
         for (std::uint64_t const x : out)
             require(x == size * (size + 1) / 2, "reduce_scatter_block");
 
@@ -80,10 +80,10 @@ void reduce_data(player& p, col::team& t)
         for (std::uint64_t i = 0; i < size; ++i)
             whole = after(whole, {i + 3, i + 7});
         std::fill(steps.begin(), steps.end(), affine{rank + 3, rank + 7});
-        well(perform(p, t, [&](col::schedule& s) { col::allreduce(s, t, steps.data(), end.data(), n, in_order); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::allreduce(steps.data(), end.data(), n, in_order)); }));
         for (affine const& x : end)
             require(x == whole, "allreduce in order");
-        well(perform(p, t, [&](col::schedule& s) { col::reduce(s, t, steps.data(), end.data(), n, in_order, root); }));
+        well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::reduce(steps.data(), end.data(), n, in_order, root)); }));
         for (std::uint64_t i = 0; i < n && static_cast<int>(rank) == root; ++i)
             require(end[i] == whole, "reduce in order");
     }
@@ -137,11 +137,11 @@ TEST_P(collective_operations, many_at_a_time_between_messages_of_the_program)
             std::fill(in[k].begin(), in[k].end(), p.world.rank + k);
             auto& s = requests[k].schedule();
             if (k % 4 == 0)
-                col::barrier(s, t);
+                col::build(s, t, col::barrier());
             else if (k % 4 == 1)
-                col::allreduce(s, t, in[k].data(), out[k].data(), k % 8 == 1 ? n : 3, sum);
+                col::build(s, t, col::allreduce(in[k].data(), out[k].data(), k % 8 == 1 ? n : 3, sum));
             else
-                col::bcast(s, t, in[k].data(), k % 8 == 3 ? 8 * n : 24, static_cast<int>(k % size));
+                col::build(s, t, col::bcast(in[k].data(), k % 8 == 3 ? 8 * n : 24, static_cast<int>(k % size)));
             requests[k].start(p.m, t, t.next_sequence());
             match::request r;
             auto const letter = bytes(50, k);
@@ -194,13 +194,13 @@ TEST_P(collective_operations, that_disagree_end_as_a_mismatch)
         bool const odd = p.world.rank == 2;
         for (std::size_t const n : {40, 5000, 50000}) {
             auto data = bytes(n, 1);
-            auto const longer = perform(p, t, [&](col::schedule& s) { col::bcast(s, t, data.data(), odd ? n - 10 : n, 0); });
+            auto const longer = perform(p, t, [&](col::schedule& s) { col::build(s, t, col::bcast(data.data(), odd ? n - 10 : n, 0)); });
             require(longer == (odd ? col::ending::mismatch : col::ending::ok), "too long");
-            auto const shorter = perform(p, t, [&](col::schedule& s) { col::bcast(s, t, data.data(), odd ? n : n - 10, 0); });
+            auto const shorter = perform(p, t, [&](col::schedule& s) { col::build(s, t, col::bcast(data.data(), odd ? n : n - 10, 0)); });
             require(shorter == (odd ? col::ending::mismatch : col::ending::ok), "too short");
             std::uint64_t v = 1;
             std::uint64_t w = 0;
-            well(perform(p, t, [&](col::schedule& s) { col::allreduce(s, t, &v, &w, 1, sum); }));
+            well(perform(p, t, [&](col::schedule& s) { col::build(s, t, col::allreduce(&v, &w, 1, sum)); }));
             require(w == 3, "the next is well");
         }
     });
@@ -217,13 +217,13 @@ void go_on(match::matcher& m, col::team& t, int rounds)
         int const root = i % t.size();
         col::collective_request r;
         if (i % 4 == 0)
-            col::barrier(r.schedule(), t);
+            col::build(r.schedule(), t, col::barrier());
         else if (i % 4 == 1)
-            col::bcast(r.schedule(), t, small.data(), small.size(), root);
+            col::build(r.schedule(), t, col::bcast(small.data(), small.size(), root));
         else if (i % 4 == 2)
-            col::allreduce(r.schedule(), t, in.data(), out.data(), in.size(), sum);
+            col::build(r.schedule(), t, col::allreduce(in.data(), out.data(), in.size(), sum));
         else
-            col::bcast(r.schedule(), t, big.data(), big.size(), root);
+            col::build(r.schedule(), t, col::bcast(big.data(), big.size(), root));
         r.start(m, t, t.next_sequence());
         require(m.wait_until([&] { return r.done(); }, "an end", 30s), "operation " + std::to_string(i) + " ends");
     }
@@ -255,7 +255,7 @@ TEST(collective_deaths_of_processes, killed_at_any_moment)
                 // Nobody is told that all have come when one cannot.
                 require(e->wait([&] { return board[3].load() == 1; }, "the parent", 30s), "the parent");
                 col::collective_request r;
-                col::barrier(r.schedule(), t);
+                col::build(r.schedule(), t, col::barrier());
                 r.start(m, t, t.next_sequence());
                 require(m.wait_until([&] { return r.done(); }, "an end", 30s), "the last ends");
                 require(r.result() == col::ending::peer_died, "the last fails");
@@ -307,9 +307,9 @@ TEST(collective_deaths, of_simulated_peers_at_any_step)
                 for (std::size_t p = 0; p < size; ++p) {
                     auto& r = requests[k * size + p];
                     if (k % 2 == 0)
-                        col::allreduce(r.schedule(), teams[p], in[p].data(), out[p].data(), 900, sum);
+                        col::build(r.schedule(), teams[p], col::allreduce(in[p].data(), out[p].data(), 900, sum));
                     else
-                        col::barrier(r.schedule(), teams[p]);
+                        col::build(r.schedule(), teams[p], col::barrier());
                     r.start(*matchers[p], teams[p], teams[p].next_sequence());
                 }
             }

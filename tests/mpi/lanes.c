@@ -286,12 +286,59 @@ static void death(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Persistent operations that all ranks start in one order, but not in one order with others: the test counts the former. */
+static void persistent(void)
+{
+    enum { TURNS = 20, SMALL = 10, BIG = 20000 };
+    MPI_Comm ordered;
+    MPI_Info info;
+    MPI_Request r[4];
+    double *const in = malloc(BIG * sizeof *in), *const out = malloc(BIG * sizeof *out);
+    double small[SMALL], sum[SMALL];
+    int word = -1;
+    CHECK(in != NULL && out != NULL);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_strict_persistent_collective_ordering", "true");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &ordered);
+    MPI_Info_free(&info);
+    MPI_Allreduce_init(small, sum, SMALL, MPI_DOUBLE, MPI_SUM, ordered, MPI_INFO_NULL, &r[0]);
+    MPI_Allreduce_init(in, out, BIG, MPI_DOUBLE, MPI_SUM, ordered, MPI_INFO_NULL, &r[1]);
+    MPI_Bcast_init(&word, 1, MPI_INT, size - 1, ordered, MPI_INFO_NULL, &r[2]);
+    MPI_Barrier_init(ordered, MPI_INFO_NULL, &r[3]);
+    for (int n = 0; n < TURNS; ++n) {
+        int other = rank == 0 ? n : -1;
+        for (int i = 0; i < SMALL; ++i)
+            small[i] = n + i + rank;
+        for (int i = 0; i < BIG; ++i)
+            in[i] = n * 3 + i + rank;
+        if (rank == size - 1)
+            word = n;
+        if (rank % 2 == 0)
+            MPI_Startall(4, r);
+        MPI_Bcast(&other, 1, MPI_INT, 0, ordered);
+        CHECK(other == n);
+        if (rank % 2 != 0)
+            MPI_Startall(4, r);
+        MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
+        CHECK(word == n);
+        for (int i = 0; i < SMALL; ++i)
+            CHECK(sum[i] == (double)size * (n + i) + size * (size - 1) / 2);
+        for (int i = 0; i < BIG; ++i)
+            CHECK(out[i] == (double)size * (n * 3 + i) + size * (size - 1) / 2);
+    }
+    for (int i = 0; i < 4; ++i)
+        MPI_Request_free(&r[i]);
+    MPI_Comm_free(&ordered);
+    free(in);
+    free(out);
+}
+
 int main(int argc, char** argv)
 {
     static const struct { const char* name; void (*run)(void); } scenarios[] = {
         {"paths", paths}, {"lists", lists}, {"lists_that_disagree", lists_that_disagree}, {"late_receivers", late_receivers},
         {"disagreement", disagreement}, {"many_at_once", many_at_once},
-        {"several_ways", several_ways}, {"short_lives", short_lives}, {"bits", bits}, {"death", death}};
+        {"several_ways", several_ways}, {"short_lives", short_lives}, {"persistent", persistent}, {"bits", bits}, {"death", death}};
     for (size_t i = 0; argc > 1 && i < sizeof scenarios / sizeof *scenarios; ++i) {
         if (strcmp(argv[1], scenarios[i].name) != 0)
             continue;

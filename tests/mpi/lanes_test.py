@@ -41,6 +41,13 @@ class Lanes(JobTest):
                 self.assertEqual(total["bytes_offered"], 100 * (rooted + all_to_all + neighbours + ranks))
                 self.assertEqual(total["bytes_in_place"], (rooted + all_to_all + 2 * neighbours) << 17)
 
+    def test_persistent_operations_in_one_order(self) -> None:
+        for ranks in RANKS:
+            with self.subTest(ranks=ranks):
+                # 20 turns of four persistent operations and a broadcast.
+                self.assertEqual(self.counted(ranks, "first", "persistent")["collectives_shared"], 20 * 5 * ranks)
+                self.assertEqual(self.counted(ranks, "off", "persistent")["collectives_shared"], 0)
+
     def test_without(self) -> None:
         for scenario in ("paths", "lists"):
             total = self.counted(3, "off", scenario)

@@ -66,7 +66,7 @@ TEST(between, barrier)
     for (auto const& [a, b] : pairs) {
         for (int late = 0; late < a + b; ++late) {
             world w(a, b);
-            auto operations = w.make([](col::schedule& s, col::team& t, int) { col::barrier(s, t); });
+            auto operations = w.make([](col::schedule& s, col::team& t, int) { col::build(s, t, col::barrier()); });
             for (int i = 0; i < a + b; ++i) {
                 if (i != late)
                     operations[static_cast<std::size_t>(i)]->start(w.end(i), w.teams[static_cast<std::size_t>(i)], 1);
@@ -96,7 +96,7 @@ TEST(between, bcast)
             x.receive_after = i == root || (i >= from && i < behind) ? filled(n, 1) : x.receive.content();
         }
         w.run([&, a = a](col::schedule& s, col::team& t, int i) {
-            col::bcast(s, t, parts[static_cast<std::size_t>(i)].receive.data(), n, root_for(i, root, a));
+            col::build(s, t, col::bcast(parts[static_cast<std::size_t>(i)].receive.data(), n, root_for(i, root, a)));
         });
         expect_parts(parts, "bcast");
     });
@@ -126,18 +126,18 @@ TEST(between, gather_and_scatter)
                 auto const at = static_cast<std::size_t>(i);
                 int const r = root_for(i, root, a);
                 if (with_lists)
-                    col::gatherv(s, t, own[at].data(), own[at].content().size(), collected.data(), counts, offsets, r);
+                    col::build(s, t, col::gatherv(own[at].data(), own[at].content().size(), collected.data(), counts, offsets, r));
                 else
-                    col::gather(s, t, own[at].data(), collected.data(), n, r);
+                    col::build(s, t, col::gather(own[at].data(), collected.data(), n, r));
             });
             ASSERT_EQ(collected.content(), all);
             w.run([&, a = a](col::schedule& s, col::team& t, int i) {
                 auto const at = static_cast<std::size_t>(i);
                 int const r = root_for(i, root, a);
                 if (with_lists)
-                    col::scatterv(s, t, collected.data(), counts, offsets, back[at].data(), own[at].content().size(), r);
+                    col::build(s, t, col::scatterv(collected.data(), counts, offsets, back[at].data(), own[at].content().size(), r));
                 else
-                    col::scatter(s, t, collected.data(), back[at].data(), n, r);
+                    col::build(s, t, col::scatter(collected.data(), back[at].data(), n, r));
             });
             for (std::size_t i = 0; i < own.size(); ++i) {
                 ASSERT_EQ(back[i].content(), own[i].content());
@@ -170,12 +170,12 @@ TEST(between, allgather_and_alltoall_with_different_sizes_in_the_groups)
             world w(a, b);
             w.run([&, a = a](col::schedule& s, col::team& t, int i) {
                 part& x = all[static_cast<std::size_t>(i)];
-                col::allgather(s, t, x.send.data(), size_of(i), x.receive.data(), size_of(i < a ? a : 0));
+                col::build(s, t, col::allgather(x.send.data(), size_of(i), x.receive.data(), size_of(i < a ? a : 0)));
             });
             expect_parts(all, "allgather");
             w.run([&, a = a](col::schedule& s, col::team& t, int i) {
                 part& x = each[static_cast<std::size_t>(i)];
-                col::alltoall(s, t, x.send.data(), size_of(i), x.receive.data(), size_of(i < a ? a : 0));
+                col::build(s, t, col::alltoall(x.send.data(), size_of(i), x.receive.data(), size_of(i < a ? a : 0)));
             });
             expect_parts(each, "alltoall");
         }
@@ -196,7 +196,7 @@ TEST(between, reduce)
         }
         w.run([&, a = a](col::schedule& s, col::team& t, int i) {
             part& x = parts[static_cast<std::size_t>(i)];
-            col::reduce(s, t, x.send.data(), x.receive.data(), n, exclusive_or, root_for(i, root, a));
+            col::build(s, t, col::reduce(x.send.data(), x.receive.data(), n, exclusive_or, root_for(i, root, a)));
         });
         expect_parts(parts, "reduce");
     });
@@ -217,7 +217,7 @@ TEST(between, allreduce)
             world w(a, b);
             w.run([&](col::schedule& s, col::team& t, int i) {
                 part& x = parts[static_cast<std::size_t>(i)];
-                col::allreduce(s, t, x.send.data(), x.receive.data(), n, exclusive_or);
+                col::build(s, t, col::allreduce(x.send.data(), x.receive.data(), n, exclusive_or));
             });
             expect_parts(parts, "allreduce");
         }
@@ -238,7 +238,7 @@ TEST(between, allreduce_keeps_the_order_of_the_other_group)
         world w(a, b);
         w.run([&](col::schedule& s, col::team& t, int i) {
             part& x = parts[static_cast<std::size_t>(i)];
-            col::allreduce(s, t, x.send.data(), x.receive.data(), 1, ends);
+            col::build(s, t, col::allreduce(x.send.data(), x.receive.data(), 1, ends));
         });
         expect_parts(parts, "allreduce");
     }
@@ -275,9 +275,9 @@ TEST(between, reduce_scatter)
                 part& x = parts[static_cast<std::size_t>(i)];
                 auto const& list = counts[i < a ? 0 : 1];
                 if (block)
-                    col::reduce_scatter_block(s, t, x.send.data(), x.receive.data(), list[0], exclusive_or);
+                    col::build(s, t, col::reduce_scatter_block(x.send.data(), x.receive.data(), list[0], exclusive_or));
                 else
-                    col::reduce_scatter(s, t, x.send.data(), x.receive.data(), list, exclusive_or);
+                    col::build(s, t, col::reduce_scatter(x.send.data(), x.receive.data(), list, exclusive_or));
             });
             expect_parts(parts, "reduce_scatter");
         }
@@ -289,11 +289,12 @@ TEST(between, scans_are_refused)
     world w(2, 2);
     col::schedule s;
     std::byte b{};
-    EXPECT_THROW(col::scan(s, w.teams[0], &b, &b, 1, exclusive_or), towline::usage_error);
-    EXPECT_THROW(col::exscan(s, w.teams[0], &b, &b, 1, exclusive_or), towline::usage_error);
-    EXPECT_THROW(col::neighbour_alltoall(s, w.teams[0], {}, &b, 1, &b, 1), towline::usage_error);
-    EXPECT_THROW(col::bcast(s, w.teams[0], &b, 1, 2), towline::usage_error);
-    EXPECT_THROW(col::bcast(s, w.teams[0], &b, 1, -1), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0], col::scan(&b, &b, 1, exclusive_or)), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0], col::exscan(&b, &b, 1, exclusive_or)), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0],
+                            col::exchange({}, &b, col::layout_of_blocks(1), &b, col::layout_of_blocks(1))), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0], col::bcast(&b, 1, 2)), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0], col::bcast(&b, 1, -1)), towline::usage_error);
 }
 
 TEST(neighbours, any_graph_also_with_edges_more_than_once_and_to_oneself)
@@ -336,8 +337,9 @@ TEST(neighbours, any_graph_also_with_edges_more_than_once_and_to_oneself)
             w.run([&](col::schedule& s, col::team& t, int i) {
                 auto const at = static_cast<std::size_t>(i);
                 part& x = parts[at];
-                col::neighbour_alltoallv(s, t, {sources[at], destinations[at]}, x.send.data(), lists[0][at], lists[1][at],
-                                         x.receive.data(), lists[2][at], lists[3][at]);
+                col::build(s, t,
+                    col::exchange({sources[at], destinations[at]}, x.send.data(), {lists[0][at], lists[1][at]}, x.receive.data(),
+                    {lists[2][at], lists[3][at]}));
             });
             expect_parts(parts, std::to_string(p) + " ranks, " + std::to_string(edges) + " edges");
         }
@@ -375,18 +377,21 @@ TEST(neighbours, of_a_ring_receive_from_the_opposite_direction)
         w.run([&](col::schedule& s, col::team& t, int i) {
             auto const at = static_cast<std::size_t>(i);
             part& x = parts[at];
-            col::neighbour_alltoall(s, t, {lists[at], lists[at], order}, x.send.data(), n, x.receive.data(), n);
+            col::build(s, t,
+                col::exchange({lists[at], lists[at], order}, x.send.data(), col::layout_of_blocks(n), x.receive.data(),
+                col::layout_of_blocks(n)));
         });
         expect_parts(parts, "ring of " + std::to_string(p));
         w.run([&](col::schedule& s, col::team& t, int i) {
             auto const at = static_cast<std::size_t>(i);
             part& x = same[at];
             if (p % 2 == 0) {
-                col::neighbour_allgather(s, t, {lists[at], lists[at], order}, x.send.data(), n, x.receive.data(), n);
+                col::build(s, t,
+                           col::exchange({lists[at], lists[at], order}, x.send.data(), {n, 0}, x.receive.data(), col::layout_of_blocks(n)));
             } else {
                 constexpr std::array<std::uint64_t, 2> counts{n, n};
                 constexpr std::array<std::uint64_t, 2> offsets{0, n};
-                col::neighbour_allgatherv(s, t, {lists[at], lists[at], order}, x.send.data(), n, x.receive.data(), counts, offsets);
+                col::build(s, t, col::exchange({lists[at], lists[at], order}, x.send.data(), {n, 0}, x.receive.data(), {counts, offsets}));
             }
         });
         expect_parts(same, "ring of " + std::to_string(p));
@@ -403,9 +408,13 @@ TEST(neighbours, wrong_lists_are_refused)
     constexpr std::array bad_order{1};
     constexpr std::array long_order{0, 0};
     constexpr std::array<std::uint64_t, 2> lists{1, 1};
-    EXPECT_THROW(col::neighbour_alltoall(s, w.teams[0], {far, near}, b, 1, b, 1), towline::usage_error);
-    EXPECT_THROW(col::neighbour_alltoall(s, w.teams[0], {near, far}, b, 1, b, 1), towline::usage_error);
-    EXPECT_THROW(col::neighbour_alltoall(s, w.teams[0], {near, near, bad_order}, b, 1, b, 1), towline::usage_error);
-    EXPECT_THROW(col::neighbour_alltoall(s, w.teams[0], {near, near, long_order}, b, 1, b, 1), towline::usage_error);
-    EXPECT_THROW(col::neighbour_allgatherv(s, w.teams[0], {near, near}, b, 1, b, lists, lists), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0],
+                            col::exchange({far, near}, b, col::layout_of_blocks(1), b, col::layout_of_blocks(1))), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0],
+                            col::exchange({near, far}, b, col::layout_of_blocks(1), b, col::layout_of_blocks(1))), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0],
+        col::exchange({near, near, bad_order}, b, col::layout_of_blocks(1), b, col::layout_of_blocks(1))), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0],
+        col::exchange({near, near, long_order}, b, col::layout_of_blocks(1), b, col::layout_of_blocks(1))), towline::usage_error);
+    EXPECT_THROW(col::build(s, w.teams[0], col::exchange({near, near}, b, {1, 0}, b, {lists, lists})), towline::usage_error);
 }

@@ -130,7 +130,7 @@ void test_gather(gathering how, bool over)
                     else if (how == gathering::linear)
                         algorithms::gather_linear(s, t.here(), from, n, x.receive.data(), layout_of_blocks(n), root);
                     else
-                        col::gather(s, t, from, x.receive.data(), n, root);
+                        col::build(s, t, col::gather(from, x.receive.data(), n, root));
                 });
                 expect_parts(parts, std::to_string(n) + " bytes to " + std::to_string(root) + " of " + std::to_string(p));
             }
@@ -165,7 +165,7 @@ void test_scatter(gathering how, bool over)
                     else if (how == gathering::linear)
                         algorithms::scatter_linear(s, t.here(), x.send.data(), layout_of_blocks(n), to, n, root);
                     else
-                        col::scatter(s, t, x.send.data(), to, n, root);
+                        col::build(s, t, col::scatter(x.send.data(), to, n, root));
                 });
                 expect_parts(parts, std::to_string(n) + " bytes from " + std::to_string(root) + " of " + std::to_string(p));
             }
@@ -207,17 +207,17 @@ TEST(gatherv, and_scatterv_with_holes_between_blocks)
             w.run([&](col::schedule& s, col::team& t, int i) {
                 auto const at = static_cast<std::size_t>(i);
                 if (i == root)
-                    col::gatherv(s, t, own[at].data(), shape.counts[at], all.data(), shape.counts, shape.offsets, root);
+                    col::build(s, t, col::gatherv(own[at].data(), shape.counts[at], all.data(), shape.counts, shape.offsets, root));
                 else
-                    col::gatherv(s, t, own[at].data(), shape.counts[at], nullptr, {}, {}, root);
+                    col::build(s, t, col::gatherv(own[at].data(), shape.counts[at], nullptr, {}, {}, root));
             });
             ASSERT_EQ(all.content(), expected);
             w.run([&](col::schedule& s, col::team& t, int i) {
                 auto const at = static_cast<std::size_t>(i);
                 if (i == root)
-                    col::scatterv(s, t, all.data(), shape.counts, shape.offsets, got[at].data(), shape.counts[at], root);
+                    col::build(s, t, col::scatterv(all.data(), shape.counts, shape.offsets, got[at].data(), shape.counts[at], root));
                 else
-                    col::scatterv(s, t, nullptr, {}, {}, got[at].data(), shape.counts[at], root);
+                    col::build(s, t, col::scatterv(nullptr, {}, {}, got[at].data(), shape.counts[at], root));
             });
             for (std::size_t i = 0; i < own.size(); ++i) {
                 ASSERT_EQ(got[i].content(), own[i].content());
@@ -262,7 +262,7 @@ void test_allgather(collecting how)
                     else if (how == collecting::ring)
                         algorithms::allgather_ring(s, t.here(), from, x.receive.data(), layout_of_blocks(n));
                     else
-                        col::allgather(s, t, from, n, x.receive.data(), n);
+                        col::build(s, t, col::allgather(from, n, x.receive.data(), n));
                 });
                 expect_parts(parts, std::to_string(n) + " bytes of " + std::to_string(p));
             }
@@ -301,7 +301,7 @@ void test_allgatherv(collecting how)
                     else if (how == collecting::ring)
                         algorithms::allgather_ring(s, t.here(), from, x.receive.data(), shape.blocks());
                     else
-                        col::allgatherv(s, t, from, x.send_after.size(), x.receive.data(), shape.counts, shape.offsets);
+                        col::build(s, t, col::allgatherv(from, x.send_after.size(), x.receive.data(), shape.counts, shape.offsets));
                 });
                 expect_parts(parts, std::to_string(step) + " bytes of " + std::to_string(p));
             }
@@ -334,7 +334,7 @@ void test_alltoall(exchanging how)
                     if (how == exchanging::bruck)
                         algorithms::alltoall_bruck(s, t.here(), from, x.receive.data(), n);
                     else if (how == exchanging::chosen)
-                        col::alltoall(s, t, from, n, x.receive.data(), n);
+                        col::build(s, t, col::alltoall(from, n, x.receive.data(), n));
                     else
                         algorithms::alltoall_pairwise(s, t.here(), from, blocks, x.receive.data(), blocks, how == exchanging::one ? 1 : 3);
                 });
@@ -388,9 +388,10 @@ TEST(alltoallv, blocks_of_all_sizes_between_holes)
                 auto const at = static_cast<std::size_t>(i);
                 part& x = parts[at];
                 if (over)
-                    col::alltoallv(s, t, in_place, {}, {}, x.receive.data(), lists[2][at], lists[3][at]);
+                    col::build(s, t, col::alltoallv(in_place, {}, {}, x.receive.data(), lists[2][at], lists[3][at]));
                 else
-                    col::alltoallv(s, t, x.send.data(), lists[0][at], lists[1][at], x.receive.data(), lists[2][at], lists[3][at]);
+                    col::build(s, t,
+                               col::alltoallv(x.send.data(), lists[0][at], lists[1][at], x.receive.data(), lists[2][at], lists[3][at]));
             });
             expect_parts(parts, std::to_string(p) + " ranks");
         }

@@ -31,21 +31,26 @@ struct list_job {
         col::neighbourhood const n{sources, destinations, order};
         switch (what) {
         case list_operation::gatherv:
-            return col::gatherv(s, t, is_root && in_its_place ? col::in_place : send, send_counts[0], receive, counts, offsets, root);
+            return col::build(s, t,
+                              col::gatherv(is_root && in_its_place ? col::in_place : send, send_counts[0], receive, counts, offsets, root));
         case list_operation::scatterv:
-            return col::scatterv(s, t, send, send_counts, send_offsets,
-                                 is_root && in_its_place ? const_cast<void*>(col::in_place) : receive, counts[0], root);
+            return col::build(s, t,
+                col::scatterv(send, send_counts, send_offsets, is_root && in_its_place ? const_cast<void*>(col::in_place) : receive,
+                counts[0], root));
         case list_operation::alltoallv:
             if (in_its_place)
-                return col::alltoallv(s, t, col::in_place, {}, {}, receive, counts, offsets);
-            return col::alltoallv(s, t, send, send_counts, send_offsets, receive, counts, offsets);
-        case list_operation::neighbour_allgather: return col::neighbour_allgather(s, t, n, send, send_counts[0], receive, each);
+                return col::build(s, t, col::alltoallv(col::in_place, {}, {}, receive, counts, offsets));
+            return col::build(s, t, col::alltoallv(send, send_counts, send_offsets, receive, counts, offsets));
+        case list_operation::neighbour_allgather: return col::build(s, t,
+            col::exchange(n, send, {send_counts[0], 0}, receive, col::layout_of_blocks(each)));
         case list_operation::neighbour_allgatherv:
-            return col::neighbour_allgatherv(s, t, n, send, send_counts[0], receive, counts, offsets);
+            return col::build(s, t, col::exchange(n, send, {send_counts[0], 0}, receive, {counts, offsets}));
         case list_operation::neighbour_alltoall:
-            return col::neighbour_alltoall(s, t, n, send, destinations.empty() ? each : send_counts[0], receive, each);
+            return col::build(s, t,
+                col::exchange(n, send, col::layout_of_blocks(destinations.empty() ? each : send_counts[0]), receive,
+                col::layout_of_blocks(each)));
         case list_operation::neighbour_alltoallv:
-            return col::neighbour_alltoallv(s, t, n, send, send_counts, send_offsets, receive, counts, offsets);
+            return col::build(s, t, col::exchange(n, send, {send_counts, send_offsets}, receive, {counts, offsets}));
         case list_operation::count_: break;
         }
     }

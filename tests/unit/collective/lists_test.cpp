@@ -1,7 +1,7 @@
 // Operations over lanes whose blocks are of any size: gatherv, scatterv, alltoallv and those of neighbours.
 
-#include "collective/lane_builder.hpp"
-#include "collective/lane_tables.hpp"
+#include "collective/lanes/lane_builder.hpp"
+#include "collective/lanes/lane_tables.hpp"
 #include "unit/collective/list_jobs.hpp"
 #include "unit/collective/threads.hpp"
 
@@ -181,15 +181,15 @@ TEST_F(lists, both_ranks_of_a_lent_block_are_told_that_its_size_differs)
             std::uint64_t const given = i == 0 ? 0 : i == 1 ? 100 * KiB : 101 * KiB;
             std::vector<std::uint64_t> const expected{0, 100 * KiB, 100 * KiB}, gives{given, 0, 0};
             if (what == 0)
-                return col::gatherv(s, t, in.data(), given, out.data(), expected, offsets, 0);
+                return col::build(s, t, col::gatherv(in.data(), given, out.data(), expected, offsets, 0));
             std::vector<std::uint64_t> const& get = i == 0 ? expected : nothing;
             if (what == 1)
-                return col::alltoallv(s, t, in.data(), gives, nothing, out.data(), get, offsets);
+                return col::build(s, t, col::alltoallv(in.data(), gives, nothing, out.data(), get, offsets));
             std::vector<int> const zero{0}, others{1, 2};
             std::vector<std::uint64_t> const sizes{100 * KiB, 100 * KiB}, places{0, 100 * KiB};
             if (i == 0)
-                return col::neighbour_allgatherv(s, t, {others, {}}, nullptr, 0, out.data(), sizes, places);
-            col::neighbour_allgatherv(s, t, {{}, zero}, in.data(), given, nullptr, {}, {});
+                return col::build(s, t, col::exchange({others, {}}, nullptr, {0, 0}, out.data(), {sizes, places}));
+            col::build(s, t, col::exchange({{}, zero}, in.data(), {given, 0}, nullptr, col::layout_of_blocks()));
         });
         w.start(operations);
         w.run_dry(operations);
@@ -232,7 +232,7 @@ TEST_F(lists, who_copied_goes_on_and_who_lent_stays)
             {
                 world w(3, 0, seed + turn, true);
                 one_by_one o(w, [&](col::schedule& s, col::team& t, int i) {
-                    col::scatterv(s, t, in.data(), counts, offsets, out.data() + (i == 2 ? n : 0), i == 0 ? 0 : n, 0);
+                    col::build(s, t, col::scatterv(in.data(), counts, offsets, out.data() + (i == 2 ? n : 0), i == 0 ? 0 : n, 0));
                 });
                 o.start(0);
                 EXPECT_TRUE(!is_big || !o.done(0)) << "two have not read";
@@ -244,7 +244,7 @@ TEST_F(lists, who_copied_goes_on_and_who_lent_stays)
             }
             world w(3, 0, seed + turn, true);
             one_by_one o(w, [&](col::schedule& s, col::team& t, int i) {
-                col::gatherv(s, t, in.data(), i == 0 ? 0 : n, out.data(), counts, offsets, 0);
+                col::build(s, t, col::gatherv(in.data(), i == 0 ? 0 : n, out.data(), counts, offsets, 0));
             });
             o.start(1);
             EXPECT_TRUE(!is_big || !o.done(1)) << "nobody has said where its block belongs";
@@ -299,12 +299,13 @@ TEST_F(lists, who_copies_runs_ahead_as_far_as_there_is_room)
         std::deque<two::run> ahead;
         for (std::uint64_t k = 0; k <= most; ++k) {
             out.push_back(filled(n, k));
-            ahead.emplace_back(t, 0, [&](auto& s, auto& who) { col::alltoallv(s, who, out[k].data(), given, none, nullptr, none, none); });
+            ahead.emplace_back(t, 0, [&](auto& s, auto& who) { col::build(s, who,
+                col::alltoallv(out[k].data(), given, none, nullptr, none, none)); });
             ASSERT_EQ(ahead.back().advance(), k < most ? state::ended : state::waits) << k;
         }
         for (std::uint64_t k = 0; k <= most; ++k) {
             bytes in(n);
-            two::run r(t, 1, [&](auto& s, auto& who) { col::alltoallv(s, who, nullptr, none, none, in.data(), taken, none); });
+            two::run r(t, 1, [&](auto& s, auto& who) { col::build(s, who, col::alltoallv(nullptr, none, none, in.data(), taken, none)); });
             ASSERT_EQ(r.advance(), state::ended);
             EXPECT_EQ(in, out[k]);
             if (k == 0) {
@@ -321,8 +322,8 @@ TEST_F(lists, what_was_lent_long_ago_is_not_written)
     guarded first(data.size());
     std::vector<std::uint64_t> const counts{0, data.size()}, none{0, 0};
     auto const scatter = [&](std::vector<std::uint64_t> const& given, void* to, std::uint64_t expected, state how) {
-        two::run root(t, 0, [&](auto& s, auto& who) { col::scatterv(s, who, data.data(), given, none, nullptr, 0, 0); });
-        two::run other(t, 1, [&](auto& s, auto& who) { col::scatterv(s, who, nullptr, {}, {}, to, expected, 0); });
+        two::run root(t, 0, [&](auto& s, auto& who) { col::build(s, who, col::scatterv(data.data(), given, none, nullptr, 0, 0)); });
+        two::run other(t, 1, [&](auto& s, auto& who) { col::build(s, who, col::scatterv(nullptr, {}, {}, to, expected, 0)); });
         state left = state::waits, right = state::waits;
         for (int i = 0; i < 9 && (left == state::waits || right == state::waits); ++i) {
             left = left == state::waits ? root.advance() : left;
@@ -346,7 +347,7 @@ TEST_F(lists, who_has_failed_takes_back_what_others_have_not_begun_to_write)
     std::vector<std::uint64_t> const expected{0, 8, 100 * KiB}, offsets{0, 0, 8};
     std::vector<std::byte> in(100 * KiB), out(100 * KiB + 8);
     one_by_one o(w, [&](col::schedule& s, col::team& t, int i) {
-        col::gatherv(s, t, in.data(), i == 0 ? 0 : i == 1 ? 7 : 100 * KiB, out.data(), expected, offsets, 0);
+        col::build(s, t, col::gatherv(in.data(), i == 0 ? 0 : i == 1 ? 7 : 100 * KiB, out.data(), expected, offsets, 0));
     });
     o.start(1);
     o.start(0);
@@ -418,7 +419,9 @@ TEST_F(lists, more_neighbours_than_a_payload_has_entries)
             }
             w.run([&](col::schedule& s, col::team& t, int i) {
                 auto const at = static_cast<std::size_t>(i);
-                col::neighbour_alltoall(s, t, {sources[at], destinations[at]}, parts[at].send.data(), n, parts[at].receive.data(), n);
+                col::build(s, t,
+                    col::exchange({sources[at], destinations[at]}, parts[at].send.data(), col::layout_of_blocks(n),
+                    parts[at].receive.data(), col::layout_of_blocks(n)));
             });
             expect_parts(parts, std::to_string(n) + " bytes");
         }
@@ -507,7 +510,7 @@ struct damaged_lanes {
     {
         std::vector<std::uint64_t> const none{0, 0}, eight{8, 0};
         state const how =
-            run([&](auto& s, auto& t) { col::alltoallv(s, t, nullptr, none, none, landing.data(), eight, none); });
+            run([&](auto& s, auto& t) { col::build(s, t, col::alltoallv(nullptr, none, none, landing.data(), eight, none)); });
         EXPECT_TRUE(landing.intact());
         return how;
     }
@@ -605,7 +608,7 @@ TEST(damaged, nothing_outside_is_written)
 {
     std::vector<std::byte> const big(100 * KiB);
     auto const push = [&](damaged_lanes& d) {
-        return d.run([&](auto& s, auto& t) { col::gatherv(s, t, big.data(), big.size(), nullptr, {}, {}, 0); });
+        return d.run([&](auto& s, auto& t) { col::build(s, t, col::gatherv(big.data(), big.size(), nullptr, {}, {}, 0)); });
     };
     // Of two ranks, where this one lends, too, and the other reads nothing.
     for (bool const has_left : {false, true}) {
@@ -621,7 +624,7 @@ TEST(damaged, nothing_outside_is_written)
         damaged_lanes d;
         d.behind({{1, entry::written, word, big.size()}});
         EXPECT_EQ(d.run([&](auto& s, auto&) {
-            col::lane_builder b(s);
+            col::lane_builder b(s, false);
             b.push_block(0, big.data(), big.size());
         }),
                   state::failed_lost);

@@ -1,6 +1,6 @@
 // Every predefined operation on every kind that the standard allows it for, against plain formulas; and nothing on the others.
 
-#include "collective/reduce_tables.hpp"
+#include "collective/reductions/reduce_tables.hpp"
 
 #include <gtest/gtest.h>
 

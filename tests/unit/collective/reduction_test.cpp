@@ -112,7 +112,7 @@ void test_reduce(way how, bool commutative)
                         else if (how == way::second)
                             algorithms::reduce_scatter_gather(s, t.here(), from, x.receive.data(), count, k.r, root);
                         else
-                            col::reduce(s, t, from, x.receive.data(), count, k.r, root);
+                            col::build(s, t, col::reduce(from, x.receive.data(), count, k.r, root));
                     });
                     expect_parts(parts, title(p, count, commutative, over) + " to " + std::to_string(root));
                 }
@@ -141,7 +141,7 @@ void test_allreduce(way how, bool commutative)
                     else if (how == way::second)
                         algorithms::allreduce_rabenseifner(s, t.here(), from, x.receive.data(), count, k.r);
                     else
-                        col::allreduce(s, t, from, x.receive.data(), count, k.r);
+                        col::build(s, t, col::allreduce(from, x.receive.data(), count, k.r));
                 });
                 expect_parts(parts, title(p, count, commutative, over));
             }
@@ -191,9 +191,9 @@ void test_reduce_scatter(spreading how, bool commutative)
                     case spreading::halving:
                         return algorithms::reduce_scatter_halving(s, t.here(), from, x.receive.data(), blocks, k.r);
                     case spreading::chosen:
-                        return col::reduce_scatter(s, t, from, x.receive.data(), counts, k.r);
+                        return col::build(s, t, col::reduce_scatter(from, x.receive.data(), counts, k.r));
                     case spreading::chosen_block:
-                        return col::reduce_scatter_block(s, t, from, x.receive.data(), turn, k.r);
+                        return col::build(s, t, col::reduce_scatter_block(from, x.receive.data(), turn, k.r));
                     }
                 });
                 expect_parts(parts, title(p, total, commutative, over));
@@ -219,9 +219,9 @@ void test_scan(bool with_own, bool commutative)
                     part& x = parts[static_cast<std::size_t>(i)];
                     void const* const from = over ? in_place : x.send.data();
                     if (with_own)
-                        col::scan(s, t, from, x.receive.data(), count, k.r);
+                        col::build(s, t, col::scan(from, x.receive.data(), count, k.r));
                     else
-                        col::exscan(s, t, from, x.receive.data(), count, k.r);
+                        col::build(s, t, col::exscan(from, x.receive.data(), count, k.r));
                 });
                 expect_parts(parts, title(p, count, commutative, over));
             }
@@ -339,24 +339,26 @@ TEST(in_order, every_reduction_gives_the_same_bits_in_every_way)
             auto const same = [&](std::vector<double> const& a, std::vector<double> const& b) {
                 return std::memcmp(a.data(), b.data(), count * 8) == 0;
             };
-            check("allreduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::allreduce(s, t, in[i].data(), o, count, r); },
+            check("allreduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::build(s, t,
+                                                                                            col::allreduce(in[i].data(), o, count, r)); },
                   [&](std::size_t, auto const& o) { return same(o, expected[n - 1]); });
             check("allreduce in place", [&](auto& s, auto& t, std::size_t i, double* o) {
                 std::copy(in[i].begin(), in[i].end(), o);
-                col::allreduce(s, t, col::in_place, o, count, r);
+                col::build(s, t, col::allreduce(col::in_place, o, count, r));
             }, [&](std::size_t, auto const& o) { return same(o, expected[n - 1]); });
-            check("reduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce(s, t, in[i].data(), o, count, r, root); },
+            check("reduce", [&](auto& s, auto& t, std::size_t i, double* o) { col::build(s, t,
+                                                                                         col::reduce(in[i].data(), o, count, r, root)); },
                   [&](std::size_t i, auto const& o) { return static_cast<int>(i) != root || same(o, expected[n - 1]); });
-            check("scan", [&](auto& s, auto& t, std::size_t i, double* o) { col::scan(s, t, in[i].data(), o, count, r); },
+            check("scan", [&](auto& s, auto& t, std::size_t i, double* o) { col::build(s, t, col::scan(in[i].data(), o, count, r)); },
                   [&](std::size_t i, auto const& o) { return same(o, expected[i]); });
             check("exscan", [&](auto& s, auto& t, std::size_t i, double* o) {
                 std::copy(in[i].begin(), in[i].end(), o);
-                col::exscan(s, t, col::in_place, o, count, r);
+                col::build(s, t, col::exscan(col::in_place, o, count, r));
             }, [&](std::size_t i, auto const& o) { return same(o, i == 0 ? in[0] : expected[i - 1]); });
             std::vector<std::uint64_t> counts(n, 0);
             counts[n - 1] = count;  // all to the last
             check("reduce_scatter",
-                  [&](auto& s, auto& t, std::size_t i, double* o) { col::reduce_scatter(s, t, in[i].data(), o, counts, r); },
+                  [&](auto& s, auto& t, std::size_t i, double* o) { col::build(s, t, col::reduce_scatter(in[i].data(), o, counts, r)); },
                   [&](std::size_t i, auto const& o) { return i + 1 != n || same(o, expected[n - 1]); });
         }
     }

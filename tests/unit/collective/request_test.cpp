@@ -41,11 +41,11 @@ TEST(request, many_of_one_communicator_keep_apart)
             col::team& t = w.teams[i];
             o->schedule().allow(t.lanes());
             if (k % 3 == 0)
-                col::allreduce(o->schedule(), t, &in[i][k], &out[i][k], 1, sum);
+                col::build(o->schedule(), t, col::allreduce(&in[i][k], &out[i][k], 1, sum));
             else if (k % 3 == 1)
-                col::scan(o->schedule(), t, &in[i][k], &out[i][k], 1, sum);
+                col::build(o->schedule(), t, col::scan(&in[i][k], &out[i][k], 1, sum));
             else
-                col::barrier(o->schedule(), t);
+                col::build(o->schedule(), t, col::barrier());
             o->start(w.end(static_cast<int>(i)), t, t.next_sequence());
             if (o->is_over_lanes() && !o->done())
                 queues[i].leave(*o);
@@ -83,9 +83,9 @@ TEST(request, a_schedule_runs_again_with_its_sequence)
     std::vector<std::uint32_t> out(p);
     auto operations = w.make([&](col::schedule& s, col::team& t, int i) {
         auto const at = static_cast<std::size_t>(i);
-        col::allreduce(s, t, &in[at], &out[at], 1, sum);
+        col::build(s, t, col::allreduce(&in[at], &out[at], 1, sum));
     });
-    auto others = w.make([&](col::schedule& s, col::team& t, int) { col::barrier(s, t); });
+    auto others = w.make([&](col::schedule& s, col::team& t, int) { col::build(s, t, col::barrier()); });
     std::vector<std::uint32_t> sequences;
     for (auto& t : w.teams)
         sequences.push_back(t.next_sequence());
@@ -119,7 +119,7 @@ TEST(request, may_start_again_from_its_then_and_be_gone_after_it)
     for (std::size_t i = 0; i < p; ++i)
         all.push_back({&w, i});
     for (one& x : all) {
-        col::barrier(x.o->schedule(), w.teams[x.rank]);
+        col::build(x.o->schedule(), w.teams[x.rank], col::barrier());
         x.o->user = &x;
         x.o->then = [](operation& o) {
             EXPECT_TRUE(o.done());
@@ -147,7 +147,7 @@ TEST(request, ends_inside_its_start_where_nothing_is_to_be_waited_for)
     int calls = 0;
     o.user = &calls;
     o.then = [](operation& x) { ++*static_cast<int*>(x.user); };
-    col::barrier(o.schedule(), w.teams[0]);
+    col::build(o.schedule(), w.teams[0], col::barrier());
     o.start(w.end(0), w.teams[0], 0);
     EXPECT_TRUE(o.done());
     EXPECT_EQ(calls, 1);
@@ -158,7 +158,7 @@ TEST(request, ends_inside_its_start_where_nothing_is_to_be_waited_for)
 TEST(request, is_not_started_twice)
 {
     world w(2);
-    auto operations = w.make([](col::schedule& s, col::team& t, int) { col::barrier(s, t); });
+    auto operations = w.make([](col::schedule& s, col::team& t, int) { col::build(s, t, col::barrier()); });
     operations[0]->start(w.end(0), w.teams[0], 0);
     EXPECT_FALSE(operations[0]->done());
     EXPECT_THROW(operations[0]->start(w.end(0), w.teams[0], 1), towline::usage_error);
@@ -222,16 +222,19 @@ TEST(schedule, leaves_out_what_does_nothing)
 TEST(choice, every_operation_has_a_rule_for_everything)
 {
     using col::routine;
-    for (auto const what : {routine::barrier, routine::bcast, routine::gather, routine::scatter, routine::allgather,
-                            routine::allgatherv, routine::alltoall, routine::alltoallv, routine::reduce, routine::allreduce,
-                            routine::reduce_scatter}) {
-        bool last_is_general = false;
+    for (auto what = routine::barrier; what <= routine::exchange; what = static_cast<routine>(static_cast<int>(what) + 1)) {
+        bool last_is_general = false, is_one_run = true, has_ended = false;
         for (auto const& r : col::rules()) {
-            if (r.what == what)
-                last_is_general = r.below_bytes == ~std::uint64_t{0} && r.from_ranks <= 1 && r.below_ranks > 1 << 30 &&
-                                  !r.only_commutative && !r.only_power_of_two && r.from_elements_per_rank == 0 && !r.only_crowded;
+            if (r.what != what) {
+                has_ended = has_ended || last_is_general;
+                continue;
+            }
+            is_one_run = is_one_run && !has_ended;
+            last_is_general = r.below_bytes == ~std::uint64_t{0} && r.from_ranks <= 1 && r.below_ranks > 1 << 30 &&
+                              r.only == col::where::anywhere;
         }
-        EXPECT_TRUE(last_is_general) << static_cast<int>(what);
+        EXPECT_TRUE(last_is_general && is_one_run) << col::name_of(what);
+        EXPECT_EQ(col::choose({what, 1, 4, col::where::one_node | col::where::shown}), col::algorithm::over_lanes) << col::name_of(what);
     }
 }
 
@@ -239,15 +242,26 @@ TEST(choice, only_algorithms_that_keep_the_order_are_chosen_where_it_counts)
 {
     using col::algorithm;
     using col::routine;
+    using col::where;
     for (std::uint64_t bytes = 1; bytes < std::uint64_t{1} << 40; bytes *= 2) {
         for (int p = 1; p < 300; ++p) {
-            EXPECT_EQ(col::choose({routine::reduce, bytes, p, false}), algorithm::binomial);
-            EXPECT_EQ(col::choose({routine::allreduce, bytes, p, false}), algorithm::doubling);
-            EXPECT_EQ(col::choose({routine::reduce_scatter, bytes, p, false}), algorithm::direct);
+            EXPECT_EQ(col::choose({routine::reduce, bytes, p, where::element_for_all}), algorithm::binomial);
+            EXPECT_EQ(col::choose({routine::allreduce, bytes, p, where::element_for_all}), algorithm::doubling);
+            EXPECT_EQ(col::choose({routine::reduce_scatter, bytes, p, where::element_for_all}), algorithm::direct);
             EXPECT_TRUE((p & (p - 1)) == 0 || col::choose({routine::allgather, bytes, p}) != algorithm::doubling);
         }
     }
-    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8, true, 1 << 17}), algorithm::rabenseifner);
-    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8, true, 7}), algorithm::doubling) << "fewer elements than ranks";
-    EXPECT_EQ(col::choose({routine::allreduce, 64, 8, true, 8}), algorithm::doubling);
+    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8}), algorithm::rabenseifner);
+    EXPECT_EQ(col::choose({routine::allreduce, 1 << 20, 8, where::commutative}), algorithm::doubling) << "fewer elements than ranks";
+    EXPECT_EQ(col::choose({routine::allreduce, 64, 8}), algorithm::doubling);
+}
+
+TEST(choice, scans_of_lent_bytes_by_many_ranks_send_messages)
+{
+    using col::algorithm;
+    using col::routine;
+    using col::where;
+    EXPECT_EQ(col::choose({routine::scan, 1 << 20, 8, where::one_node}), algorithm::over_lanes);
+    EXPECT_EQ(col::choose({routine::scan, 1 << 20, 9, where::one_node}), algorithm::doubling);
+    EXPECT_EQ(col::choose({routine::exscan, 64, 9, where::one_node | where::shown}), algorithm::over_lanes);
 }

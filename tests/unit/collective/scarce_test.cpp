@@ -77,37 +77,37 @@ TEST_F(scarce, operations_with_blocks_of_one_size)
             };
             prepare(one);
             out[static_cast<std::size_t>(root)] = row(root, n * ranks);
-            each([&](auto& s, auto& t, auto*, auto* o, int) { col::bcast(s, t, o, n * 8, root); });
+            each([&](auto& s, auto& t, auto*, auto* o, int) { col::build(s, t, col::bcast(o, n * 8, root)); });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return word_of(root, i); }, n);
             prepare(one);
-            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::gather(s, t, d, o, n * 8, root); });
+            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::build(s, t, col::gather(d, o, n * 8, root)); });
             first_are(root, [&](auto i) { return word_of(static_cast<int>(i / n), i % n); }, n * ranks);
             prepare(many);
-            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::scatter(s, t, d, o, n * 8, root); });
+            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::build(s, t, col::scatter(d, o, n * 8, root)); });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return word_of(root, static_cast<std::uint64_t>(r) * n + i); }, n);
             prepare(one);
-            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::allgather(s, t, d, n * 8, o, n * 8); });
+            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::build(s, t, col::allgather(d, n * 8, o, n * 8)); });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return word_of(static_cast<int>(i / n), i % n); }, n * ranks);
             prepare(many);
             if (in_place)
                 out = in;
             each([&](auto& s, auto& t, auto* d, auto* o, int) {
-                col::alltoall(s, t, in_place ? col::in_place : static_cast<void const*>(d), n * 8, o, n * 8);
+                col::build(s, t, col::alltoall(in_place ? col::in_place : static_cast<void const*>(d), n * 8, o, n * 8));
             });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return word_of(static_cast<int>(i / n), static_cast<std::uint64_t>(r) * n + i % n); },
                           n * ranks);
             prepare(one);
-            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::reduce(s, t, d, o, n, ordered, root); });
+            each([&](auto& s, auto& t, auto* d, auto* o, int) { col::build(s, t, col::reduce(d, o, n, ordered, root)); });
             first_are(root, [&](auto i) { return folded(p - 1, i); }, n);
             prepare(one);
             if (in_place)
                 out = in;
             each([&](auto& s, auto& t, auto* d, auto* o, int) {
-                col::allreduce(s, t, in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered);
+                col::build(s, t, col::allreduce(in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered));
             });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return folded(p - 1, i); }, n);
@@ -115,7 +115,7 @@ TEST_F(scarce, operations_with_blocks_of_one_size)
             if (in_place)
                 out = in;
             each([&](auto& s, auto& t, auto* d, auto* o, int) {
-                col::reduce_scatter_block(s, t, in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered);
+                col::build(s, t, col::reduce_scatter_block(in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered));
             });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return folded(p - 1, static_cast<std::uint64_t>(r) * n + i); }, n);
@@ -123,7 +123,7 @@ TEST_F(scarce, operations_with_blocks_of_one_size)
             if (in_place)
                 out = in;
             each([&](auto& s, auto& t, auto* d, auto* o, int) {
-                col::scan(s, t, in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered);
+                col::build(s, t, col::scan(in_place ? col::in_place : static_cast<void const*>(d), o, n, ordered));
             });
             for (int r = 0; r < p; ++r)
                 first_are(r, [&](auto i) { return folded(r, i); }, n);

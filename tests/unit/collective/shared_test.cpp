@@ -1,7 +1,7 @@
 // Blocks that two ranks move together: each unit once, by whoever comes first.
 
-#include "collective/lane_steps.hpp"
-#include "collective/over_lanes.hpp"
+#include "collective/lanes/lane_steps.hpp"
+#include "collective/lanes/over_lanes.hpp"
 #include "collective/schedule.hpp"
 #include "unit/collective/threads.hpp"
 
@@ -35,13 +35,13 @@ struct pair_of_ranks {
                 receive[i].assign(r == root ? 2 * bytes : 0, std::byte{});
                 if (here)
                     std::ranges::copy(block(r), receive[i].begin() + static_cast<std::ptrdiff_t>(i * bytes));
-                ASSERT_TRUE(col::over_lanes::gather(schedules[i], here ? col::in_place : send[i].data(), receive[i].data(), bytes, root));
+                col::over_lanes::build(schedules[i], col::gather(here ? col::in_place : send[i].data(), receive[i].data(), bytes, root), false);
                 expected[i] = r == root ? whole : std::vector<std::byte>();
             } else {
                 send[i] = r == root ? whole : std::vector<std::byte>();
                 receive[i].assign(here ? 0 : bytes, std::byte{});
-                ASSERT_TRUE(col::over_lanes::scatter(schedules[i], send[i].data(), here ? const_cast<void*>(col::in_place) : receive[i].data(),
-                                                     bytes, root));
+                void* const to = here ? const_cast<void*>(col::in_place) : receive[i].data();
+                col::over_lanes::build(schedules[i], col::scatter(send[i].data(), to, bytes, root), false);
                 expected[i].assign(block(r).begin(), block(r).end());
                 if (here)
                     expected[i].clear();

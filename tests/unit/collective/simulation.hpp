@@ -3,6 +3,7 @@
 // ranks keep their order. Small messages are taken at once, big ones stay with their sender until they are received, in any of the ways in
 // which the real one may end them: inside the start of an operation, at arrival, or later.
 
+#include "collective/messages/algorithms.hpp"
 #include "collective/operations.hpp"
 #include "collective/runner.hpp"
 #include "matching/request.hpp"

@@ -1,7 +1,7 @@
 // Who failed takes back what it lent: it stays while others use it, does not wait for who never comes, and who comes late touches nothing.
 
-#include "collective/at_once.hpp"
-#include "collective/over_lanes.hpp"
+#include "collective/lanes/over_lanes.hpp"
+#include "collective/lanes/run_now.hpp"
 #include "unit/collective/threads.hpp"
 
 #include <thread>
@@ -57,7 +57,7 @@ TEST(taking_back, who_failed_stays_while_somebody_uses_what_it_lent)
         row in(words, 1), out(words, 0);
         col::schedule s;
         s.allow(l.get());
-        ASSERT_TRUE(col::over_lanes::allreduce(s, in.data(), out.data(), words, {&act, &me, 8, false}, false));
+        col::over_lanes::build(s, col::allreduce(in.data(), out.data(), words, {&act, &me, 8, false}), false);
         col::lane_run run;
         run.start(*l);
         state how = state::waits;
@@ -94,18 +94,19 @@ TEST(taking_back, who_failed_does_not_wait_for_who_never_comes_and_who_comes_lat
                 std::this_thread::yield();
             row mine(lent.size(), 9);
             void* const data = rank == 1 ? lent.data() : mine.data();
+            col::call const c = col::bcast(data, lent.size() * 8, 1);
             state how = state::waits;
             if (by_steps) {
                 col::schedule s;
                 s.allow(l.get());
-                ASSERT_TRUE(col::over_lanes::bcast(s, data, lent.size() * 8, 1));
+                col::over_lanes::build(s, c, false);
                 col::lane_run run;
                 run.start(*l);
                 while ((how = run.advance(s.lane_steps(), s.operation())) == state::waits)
                     std::this_thread::yield();
             } else {
-                col::at_once o(*l, false, until);
-                how = o.bcast(data, lent.size() * 8, 1);
+                ASSERT_TRUE(col::may_run_now(l.get(), c));
+                how = col::run_now(*l, false, c, until);
             }
             EXPECT_EQ(how, state::failed_dead) << "rank " << rank << ", by steps " << by_steps;
             if (rank == 1)

@@ -1,0 +1,269 @@
+#pragma once
+// The executor of programs over lanes (programs.hpp) that executes each verb when it is called. The calling thread runs the operation from
+// beginning to end: building and polling steps would take as long as a small operation.
+
+#include "collective/lanes/lane_offers.hpp"
+#include "collective/lanes/lane_tables.hpp"
+#include "collective/schedule.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace towline::collective {
+
+/// One operation. A `Wait` blocks: wait(is_met, rank) returns when is_met() is true, for which `rank` is to do something; what it throws
+/// ends the call, and the lanes with it.
+class immediate {
+public:
+    using state = lane_run::state;
+    static constexpr bool is_polled = false;
+    /// Blocks for others that an operation with tables can have, and neighbours.
+    static constexpr std::size_t most_given = 8;
+
+    /// Begins; then `run`, once.
+    template <class Wait>
+    immediate(lanes& l, bool crowded, Wait const& wait) noexcept
+        : lanes_(l), number_(l.begin()), offers_(l, number_), looks_around_(collective::looks_around(l.size(), crowded)),
+          looks_(crowded ? looks_crowded : looks), waits_(&wait),
+          wait_([](void const* self, bool (*is_met)(void*), void* context, int rank) {
+              (*static_cast<Wait const*>(self))([=] { return is_met(context); }, rank);
+          })
+    {
+    }
+    immediate(immediate const&) = delete;
+    immediate& operator=(immediate const&) = delete;
+    ~immediate() = default;
+
+    /// Runs the program. `tells_all`: another rank may wait for the end of this operation (`stay`), not only for a stage.
+    template <class Part>
+    [[nodiscard, gnu::always_inline]] state run(bool tells_all, Part&& part)
+    {
+        state const ending = attempt(part);
+        if (tells_all)
+            lanes_.finish(number_);
+        else
+            lanes_.finish_quietly(number_);
+        return ending;
+    }
+
+    // The verbs, as in lane_builder. may_run_now (run_now.hpp) has found that everything offered is shown, and that memory is not tight.
+
+    [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
+    [[nodiscard]] int size() const noexcept { return lanes_.size(); }
+    [[nodiscard]] node_memory& memory() const noexcept { return lanes_.memory(); }
+    [[nodiscard]] bool looks_around() const noexcept { return looks_around_; }
+    void goes_one_way() noexcept { one_way_ = true; }
+    template <class T>
+    [[nodiscard]] T* room(std::size_t count) noexcept
+    {
+        auto* const at = reinterpret_cast<T*>(room_ + used_);
+        used_ += count * sizeof(T);
+        return at;
+    }
+    [[nodiscard]] static std::byte* shared_room(std::uint64_t) noexcept { return nullptr; }
+    [[nodiscard]] static constexpr bool shows(std::uint64_t) noexcept { return true; }
+    [[nodiscard]] bool posts(std::uint64_t bytes) const noexcept { return lanes_.are_posted(bytes, one_way_); }
+    [[nodiscard]] bool is_lent() const noexcept { return is_lent_; }
+    [[nodiscard]] static int told(int whom) noexcept { return whom; }
+    static void agree() noexcept {}
+    static void agree_without_offer() noexcept {}
+    [[noreturn]] static void give_up() { throw state::failed_lost; }
+
+    static void copy(void* to, void const* from, std::uint64_t bytes) noexcept
+    {
+        if (to == from)  // others may be reading it
+            return;
+        if (bytes == 8)
+            std::memmove(to, from, 8);
+        else if (bytes <= lanes::inline_bytes)
+            std::memmove(to, from, bytes);
+        else
+            move_bytes(to, from, bytes);
+    }
+
+    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
+    {
+        if (bytes > lanes::inline_bytes)
+            return offers_.post(data, bytes, stage, whom);
+        lanes::slot& mine = lanes_.mine(number_);
+        copy(mine.contents(), data, bytes);
+        mine.set(lanes::offer::in_slot, bytes);
+        lanes_.publish(number_, stage, whom);
+        lanes_.count_posted(bytes);
+    }
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
+    {
+        std::uint64_t const place = bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
+        if (place == 0)
+            return post(data, bytes, whom);
+        is_lent_ = true;
+        offers_.lend(place, bytes, 0, 0, 1, whom);
+    }
+    void has_read(std::uint64_t most, int whom = all_ranks)
+    {
+        if (lanes_.are_posted(most, one_way_))
+            return;
+        lanes_.end_use(number_);
+        lanes_.publish(number_, 2, whom);
+    }
+    void stays(int reader = all_ranks)
+    {
+        if (!is_lent_)
+            return;
+        for (int r = 0; r < lanes_.size(); ++r)
+            if (r != lanes_.rank() && (reader == all_ranks || r == reader))
+                meet(r, 2);
+    }
+
+    void table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* apart)
+    {
+        offers_.offer_table(blocks, end, apart, 1, all_ranks);
+    }
+    void tell(int whom, std::uint64_t number) noexcept { offers_.tell(number, 2, whom); }
+    void tell_nothing() noexcept { tell(all_ranks, 0); }
+    void mark(int stage, int whom = all_ranks) noexcept { lanes_.publish(number_, stage, whom); }
+    void meet(int rank, int stage = 1)
+    {
+        await(rank, [=, this] { return lanes_.has_reached(rank, number_, stage); });
+    }
+    void meet_all()
+    {
+        for (int r = 0; r < lanes_.size(); ++r)
+            if (r != lanes_.rank())
+                meet(r);
+        lanes_.all_are_at(number_);
+    }
+    void stay(int rank, std::uint64_t told = 0)
+    {
+        await(rank, [=, this] { return lanes_.has_left(rank, number_); });
+        auto const there = lanes_.of(rank, number_).offers();
+        if (lanes_.has_reached(rank, number_, 3) && there.what == lanes::offer::failed)
+            throw lane_run::failure_of(there);
+        if (told != 0 && there != lanes::slot::terms{lanes::offer::nothing, told})
+            throw state::failed_mismatch;
+    }
+
+    void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    {
+        if (is_in_slot(rank, all)) [[likely]]
+            copy(to, lanes_.of(rank, number_).contents() + offset, bytes);
+        else
+            take_shown(rank, to, offset, bytes, all);
+    }
+    void take_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
+    {
+        offers_.bring_block(rank, nth, to, bytes);
+        lanes_.end_use(number_);
+    }
+    /// Then it `has_read`.
+    [[gnu::always_inline]] void fold(combination const& r, int last, void const* own, void* to, std::uint64_t offset, std::uint64_t count, std::uint64_t all)
+    {
+        std::uint64_t const bytes = count * r.element;
+        auto const with = [&](int rank, auto&& use) {
+            if (rank == lanes_.rank() && own != to)
+                use(own);
+            else if (is_in_slot(rank, all)) [[likely]]
+                use(lanes_.of(rank, number_).contents() + offset);
+            else
+                offers_.look_at(rank, offset, bytes, all, use);
+        };
+        if (last == 0)
+            return with(0, [&](void const* only) { copy(to, only, bytes); });
+        with(last, [&](void const* other) { with(last - 1, [&](void const* in) { join(r, in, other, to, count); }); });
+        for (int rank = last - 2; rank >= 0; --rank)
+            with(rank, [&](void const* in) { join(r, in, to, to, count); });
+    }
+
+private:
+    /// Looks at a slot before it waits: the others are about to come, most of the time, where they have cores.
+    static constexpr int looks = 200, looks_crowded = 1;
+    /// Looks for a stage between two looks for the dead.
+    static constexpr std::uint32_t looks_at_dead = 256;
+
+    /// Until has_come(), which is up to `rank`; throws if that died instead.
+    template <class HasCome>
+    void await(int rank, HasCome has_come)
+    {
+        for (int i = 0; i < looks_; ++i)
+            if (has_come()) [[likely]]
+                return;
+        wait_for(rank, has_come);
+    }
+    template <class HasCome>
+    [[gnu::noinline]] void wait_for(int rank, HasCome has_come)
+    {
+        std::uint32_t idle = 0;
+        bool is_dead = false;
+        auto is_met = [&] {
+            if (has_come())
+                return true;
+            // What it stored before it died is seen when its death is.
+            is_dead = is_dead || (++idle % looks_at_dead == 0 && lanes_.is_gone(rank) && !has_come());
+            return is_dead;
+        };
+        wait_(waits_, [](void* met) { return (*static_cast<decltype(is_met)*>(met))(); }, &is_met, rank);
+        if (is_dead)
+            throw state::failed_dead;
+    }
+    [[nodiscard]] bool is_in_slot(int rank, std::uint64_t all) noexcept
+    {
+        return lanes_.of(rank, number_).offers() == lanes::slot::terms{lanes::offer::in_slot, all};
+    }
+    void take_shown(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    {
+        offers_.bring(rank, to, offset, bytes, all);
+        lanes_.end_use(number_);
+    }
+    /// `other` may be `out`.
+    [[gnu::always_inline]] static void join(combination const& r, void const* in, void const* other, void* out, std::uint64_t count)
+    {
+        if (r.join != nullptr) [[likely]]
+            return r.join(in, other, out, count, r.context);
+        copy(out, other, count * r.element);
+        r.apply(in, out, count, r.context);
+    }
+
+    template <class Part>
+    [[nodiscard, gnu::always_inline]] state attempt(Part&& part)
+    {
+        try {
+            part();
+        } catch (state why) {
+            if (why == state::retreats)
+                why = state::failed_mismatch;  // others lend more than is shown
+            take_back(why);
+            return why;
+        }
+        return state::ended;
+    }
+    /// Tells that this rank has failed, and stays until nobody is in the middle of using what it lent.
+    [[gnu::noinline]] void take_back(state why)
+    {
+        lanes_.end_use(number_);
+        lanes_.fail(number_, static_cast<std::uint64_t>(why));
+        for (int r = 0; r < lanes_.size(); ++r) {
+            try {
+                if (r != lanes_.rank())
+                    await(r, [=, this] { return !lanes_.is_used_by(r, number_); });
+            } catch (state) {
+                // It died.
+            }
+        }
+    }
+
+    lanes& lanes_;
+    std::uint64_t const number_;
+    lane_offers offers_;
+    bool const looks_around_;
+    int const looks_;
+    bool one_way_ = false;  ///< as of lanes::are_posted
+    bool is_lent_ = false;
+    void const* waits_;
+    void (*wait_)(void const* waits, bool (*is_met)(void*), void* context, int rank);
+    std::size_t used_ = 0;
+    alignas(8) std::byte room_[most_given * (sizeof(lane_block) + 3 * sizeof(int))];  ///< a table's blocks, and what comes from neighbours
+};
+
+} // namespace towline::collective

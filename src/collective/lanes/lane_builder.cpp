@@ -1,0 +1,57 @@
+#include "collective/lanes/lane_builder.hpp"
+
+#include <algorithm>
+
+namespace towline::collective {
+
+std::uint64_t lane_builder::piece_room(combination const& r) noexcept
+{
+    return std::max(lane_step::piece, r.element);
+}
+
+void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom)
+{
+    bool const same = send != nullptr && send == receive && send_bytes == receive_bytes;
+    receive_ = in_place_of_it_ = receive;
+    receive_bytes_ = receive_bytes;
+    if (receive_bytes != 0 && l_.memory().find(receive, receive_bytes) == 0)
+        in_place_of_it_ = s_.shared_scratch(receive_bytes);
+    if (receive_bytes != 0 && in_place_of_it_ == nullptr)
+        return retreat();
+    void const* lent = same ? in_place_of_it_ : send;
+    if (send_bytes != 0 && l_.memory().find(lent, send_bytes) == 0)
+        lent = s_.shared_scratch(send_bytes);
+    if (send_bytes != 0 && lent == nullptr)
+        return retreat();
+    if (send_bytes != 0)
+        copy(const_cast<void*>(lent), send, send_bytes);
+    lane_step& s = s_.over_lanes(kind::lend, 1, whom);
+    s.from = lent;
+    s.to = in_place_of_it_;
+    s.size = send_bytes;
+    s.expected = receive_bytes;
+}
+
+void lane_builder::retreat()
+{
+    in_place_of_it_ = receive_;
+    (void)s_.over_lanes(kind::retreat, 1, all_ranks);
+}
+
+void lane_builder::finish()
+{
+    mark(2);
+    meet_all(2);
+    copy(receive_, in_place_of_it_, receive_bytes_);
+}
+
+void lane_builder::finish_written(std::uint64_t bytes)
+{
+    mark(2);
+    for (int r = 0; r < size(); ++r)
+        if (r != rank())
+            stay(r, bytes);
+    copy(receive_, in_place_of_it_, receive_bytes_);
+}
+
+} // namespace towline::collective

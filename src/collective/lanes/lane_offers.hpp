@@ -1,0 +1,103 @@
+#pragma once
+// What the ranks offer each other in one operation over lanes.
+
+#include "base/copy.hpp"
+#include "collective/lanes/lane_steps.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace towline::collective {
+
+struct lane_block;
+struct lane_entry;
+class lane_table;
+
+/// As one rank sees it. Its own slot may be written (lanes::may_write), and it meets others before it looks at theirs.
+class lane_offers {
+public:
+    lane_offers(lanes& l, std::uint64_t number) noexcept : lanes_(l), number_(number) {}
+    [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
+
+    /// A copy, in the slot or behind it: at most lanes::payload_bytes.
+    void post(void const* data, std::uint64_t bytes, int stage, int whom) noexcept;
+    /// Bytes where they are, by the words of node_memory::find: to be read, and to be written (0: nothing).
+    void lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
+              int whom) noexcept;
+    /// A table whose copies end at `end`; not null: without copies, and it lies at `shared`.
+    void offer_table(std::span<lane_block const>, std::uint64_t end, std::byte* shared, int stage, int whom);
+    /// Nothing, but a number.
+    void tell(std::uint64_t number, int stage, int whom) noexcept;
+
+    // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached. Of what
+    // was lent, the caller says when it uses it no more (lanes::end_use).
+
+    /// `size` bytes at `offset` of `expected` that it offers.
+    [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// Such bytes, and whether their lines are taken when they are read (base/copy.hpp).
+    struct readable {
+        std::byte const* at;
+        bool takes;
+        /// `bytes` of them from `from` on.
+        void has_read(std::uint64_t from, std::uint64_t bytes) const noexcept
+        {
+            if (takes)
+                base::take_lines(at + from, bytes);
+        }
+        void copy_to(void* to, std::uint64_t from, std::uint64_t bytes) const noexcept;
+    };
+    [[nodiscard]] readable find_readable(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// `size` bytes at `offset` of what it lent to be written.
+    [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
+    /// Copies what source() says.
+    void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    /// bring() and its other direction, of a block that `rank`, the other of two, moves, too: what it has not claimed yet. Both have lent
+    /// something.
+    void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size);
+    /// The nth block for this rank in the table of that one, which must have so many bytes.
+    void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
+    /// Into the block of so many bytes that it wants from this rank.
+    void push_block(int rank, void const* from, std::uint64_t bytes);
+    /// Calls read(bytes) with it.
+    template <class Read>
+    void look_at(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, Read&& read)
+    {
+        readable const from = find_readable(rank, offset, size, expected);
+        read(from.at);
+        from.has_read(0, size);
+    }
+
+private:
+    struct found {
+        std::byte const* at;
+        bool is_theirs;  ///< lent by another rank
+    };
+    /// What that rank lent is read here and nowhere else, so that its lines may be taken, and that pays (base/copy.hpp).
+    [[nodiscard]] bool takes_lines_of(found, std::uint64_t size) const noexcept;
+    [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
+    /// What that rank offers; from now on it stays, if it is lent. Throws if the rank has failed.
+    [[nodiscard]] lanes::slot::terms terms_of(int rank);
+    /// source() and target(), uncounted.
+    [[nodiscard]] found find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] found count_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
+    [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
+    /// Calls move(at, bytes) for each unit that this rank claims of a block: in the slot of rank 1, which does so from the block's begin on,
+    /// rank 0 from its end.
+    template <class Move>
+    void claim_units(std::uint64_t size, Move&& move);
+    void prepare_payload(std::uint64_t bytes) noexcept;
+    [[nodiscard]] lane_table table_of(int rank);
+    [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;
+    /// What an entry of that rank's table lent.
+    [[nodiscard]] std::byte* lent_by(int rank, lane_entry const&);
+
+    lanes& lanes_;
+    std::uint64_t const number_;
+};
+
+/// memcpy, for bytes that may be many.
+void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept;
+
+} // namespace towline::collective

@@ -1,0 +1,121 @@
+#pragma once
+// An operation over lanes as one rank sees it: steps that are built once and run as far as the others have come.
+
+#include "collective/ending.hpp"
+#include "collective/lanes/lanes.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace towline::collective {
+
+struct combination;
+class lane_offers;
+
+/// Whom a stage is for: everybody.
+inline constexpr int all_ranks = -1;
+
+/// All ranks look at all others for what is small, unless they are many or crowded: then by way of rank 0.
+[[nodiscard]] constexpr bool looks_around(int ranks, bool crowded) noexcept
+{
+    constexpr int most = 8;
+    return ranks <= most && !crowded;
+}
+
+struct lane_step {
+    enum class kind : std::uint8_t {
+        post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes
+        lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are
+        mark,      ///< says that this rank has come so far
+        meet,      ///< waits for the stage of `rank`, or of all
+        take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
+        push,      ///< copies `size` bytes from `from` to `offset` of what `rank` lent to be written
+        take_shared, ///< take, while `rank` does push_shared, or the other way round: each does what the other has not done yet
+        push_shared,
+        fold,      ///< `to` = the combination over ranks 0 to `rank` of `size` bytes at `offset` of what they offer; `from`, not null: this
+                   ///< rank's own part of that
+        fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
+                   ///< if need be
+        copy,      ///< `size` bytes
+        table,     ///< offers the table of `size` lane_blocks at `from`, up to `expected` bytes with its copies; not null: lent, at `to`
+        tell,      ///< offers nothing, and tells `size`
+        take_block, ///< copies the block of `size` bytes in the table of `rank` to `to` that is number `offset` of those for this rank
+        push_block, ///< copies `size` bytes from `from` to the block in the table of `rank` that this rank shall write
+        retreat,   ///< this rank has no memory that others reach: all ranks leave the lanes
+        give_up,   ///< the same, where not all ranks would know: it fails
+        stay,      ///< waits until `rank` uses nothing of this rank's any more, and fails if it failed; not 0: or did not tell `expected`
+    };
+    /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
+    static constexpr std::uint64_t piece = 16 * 1024;
+    /// The same where the result is copied to others: in the nearest.
+    static constexpr std::uint64_t copied_piece = 4 * 1024;
+
+    kind what = kind::mark;
+    std::uint8_t stage = 1;  ///< of post, lend, mark, table, tell: that it says; of meet: that it waits for
+    int rank = all_ranks;
+    void const* from = nullptr;
+    void* to = nullptr;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::uint64_t expected = 0;  ///< bytes that those who are read must offer; else the operation fails
+};
+
+/// How an operation over lanes stands. `advance` does what can be done now.
+class lane_run {
+public:
+    /// retreats: it has not failed. All ranks of the operation have this state, and do it by messages instead.
+    enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost, retreats };
+
+    /// `spoiled`: as of schedule.
+    void start(lanes& l, bool spoiled = false) noexcept
+    {
+        lanes_ = &l;
+        number_ = l.begin();
+        at_ = 0;
+        met_ = 0;
+        has_told_ = false;
+        outcome_ = state::retreats;
+        failure_ = spoiled ? state::failed_mismatch : state::ended;
+        idle_ = 0;
+    }
+    /// Whom it waits for, as far as that is known: a rank, or all_ranks.
+    [[nodiscard]] int waits_for(std::vector<lane_step> const& steps) const noexcept;
+    /// By one thread at a time.
+    [[nodiscard]] state advance(std::vector<lane_step> const& steps, combination const& r) noexcept;
+    /// Why whoever needs something of this slot fails, which does not offer it.
+    [[nodiscard]] static state failure_of(lanes::slot::terms const&) noexcept;
+    /// Of one that does not wait any more.
+    [[nodiscard]] static ending ending_of(state s) noexcept
+    {
+        return s == state::failed_mismatch ? ending::mismatch
+               : s == state::failed_dead   ? ending::peer_died
+               : s == state::failed_lost   ? ending::lost
+                                           : ending::ok;
+    }
+
+private:
+    /// True: it is done; false: it waits for others. Throws a state.
+    [[nodiscard]] bool run(lane_step const&, combination const&);
+    [[nodiscard]] bool may_write(bool payload);
+    [[nodiscard]] bool meet(lane_step const&);
+    [[nodiscard]] bool meet_one(int rank, int stage);
+    [[nodiscard]] lane_offers offers() const noexcept;
+    void lend(lane_step const&);
+    void fold(lane_step const&, combination const&);
+    void fold_push(lane_step const&, combination const&);
+    [[nodiscard]] bool stay(lane_step const&);
+    [[nodiscard]] bool end();
+    [[nodiscard]] bool has_retreated(int rank, bool is_gone);
+
+    lanes* lanes_ = nullptr;
+    std::uint64_t number_ = 0;
+    std::size_t at_ = 0;
+    int met_ = 0;  ///< ranks that the meeting under way has seen
+    std::uint32_t idle_ = 0;
+    bool has_told_ = false;  ///< of the failure
+    state failure_ = state::ended;
+    state outcome_ = state::retreats;  ///< of a retreat, as far as others were asked
+};
+
+} // namespace towline::collective

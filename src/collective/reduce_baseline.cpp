@@ -1,7 +1,0 @@
-#include "collective/reduce_kernels.hpp"
-
-namespace towline::collective {
-
-constinit reduction_table const baseline_reductions = make_table();
-
-} // namespace towline::collective

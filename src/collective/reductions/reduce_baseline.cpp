@@ -1,0 +1,7 @@
+#include "collective/reductions/reduce_kernels.hpp"
+
+namespace towline::collective {
+
+constinit reduction_table const baseline_reductions = make_table();
+
+} // namespace towline::collective
