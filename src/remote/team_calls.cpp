@@ -70,6 +70,10 @@ void team_core::check(team_call const& c) const
         throw usage_error(fmt::format("{}: the world has ended", name_of(c.what)));
     if (has_root(c.what) && (c.root < 0 || c.root >= size()))
         throw usage_error(fmt::format("{}: the root is {}, which is no rank of a team of {}", name_of(c.what), c.root, size()));
+    for (auto const list : {c.sources, c.destinations})
+        for (int const rank : list)
+            if (rank >= size())
+                throw usage_error(fmt::format("{}: {} is no rank of a team of {}", name_of(c.what), rank, size()));
 }
 
 std::optional<usage_error> team_core::find_unfit(team_call const& c) const
