@@ -55,7 +55,7 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
     return c.size() == 1 && !c.is_inter() && o.move_own(in, out);
 }
 
-void all_to_all(work& o, communicator& c, own_block const* out, own_block const* in)
+void all_to_all(work& o, own_block const* out, own_block const* in)
 {
     if (in != nullptr && in->rank >= 0) {
         auto const rank = static_cast<std::size_t>(in->rank);
@@ -70,7 +70,7 @@ void all_to_all(work& o, communicator& c, own_block const* out, own_block const*
         }
     }
     o.calls(collective::alltoallv(in == nullptr ? collective::in_place : nullptr, o.sending().sizes, o.sending().addresses, nullptr,
-                          o.receiving().sizes, o.receiving().addresses));
+                                  o.receiving().sizes, o.receiving().addresses));
 }
 
 /// This rank, where it is among those that it sends to.
@@ -272,7 +272,7 @@ void alltoallv(work& o, communicator& c, void const* sendbuf, wide_array sendcou
                received_blocks, in_place ? nullptr : &in);
     if (!in_place)
         add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtype, use::sent, sent_blocks, &out);
-    all_to_all(o, c, &out, in_place ? nullptr : &in);
+    all_to_all(o, &out, in_place ? nullptr : &in);
 }
 
 void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype const* sendtypes,
@@ -285,7 +285,7 @@ void alltoallw(work& o, communicator& c, void const* sendbuf, wide_array sendcou
                received_with_types, in_place ? nullptr : &in);
     if (!in_place)
         add_blocks(o, o.sending(), partners(c.peers()), sendbuf, sendcounts, sdispls, sendtypes, use::sent, sent_with_types, &out);
-    all_to_all(o, c, &out, in_place ? nullptr : &in);
+    all_to_all(o, &out, in_place ? nullptr : &in);
 }
 
 } // namespace towline::mpi::plans
