@@ -40,6 +40,7 @@ struct statistics {
     std::uint64_t bytes_pulled = 0;       ///< of bytes_copied_twice and bytes_wire: in pieces that the receiver asked for
     std::uint64_t messages_queued = 0;    ///< found no room at the peer, and waited for it in this process (number)
     std::uint64_t messages_cut = 0;       ///< of messages_sent: larger than a message of the transport (number)
+    std::uint64_t bytes_laid = 0;         ///< of bytes_mapped: data of a derived datatype, copied from layout to layout
 
     /// Of everything, what happened since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

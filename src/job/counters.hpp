@@ -38,7 +38,8 @@ namespace towline::job {
     X(bytes_relayed,      bytes,  "of bytes_copied_twice: copied into shared memory by the sender while the receiver copied out")        \
     X(bytes_pulled,       bytes,  "of bytes_copied_twice and bytes_wire: in pieces that the receiver asked for")                         \
     X(messages_queued,    number, "of what was sent: found no room at the peer, and waited for it in this process")                      \
-    X(messages_cut,       number, "of messages_sent: larger than a message of the transport, and sent in fragments")
+    X(messages_cut,       number, "of messages_sent: larger than a message of the transport, and sent in fragments")               \
+    X(bytes_laid,         bytes,  "of bytes_mapped: data of a derived datatype, copied from layout to layout")
 // clang-format on
 
 /// Indexes into rank_slot::counters. Written by the owning rank only (relaxed).

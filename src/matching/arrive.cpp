@@ -51,6 +51,12 @@ bool core::read_here(peer from, std::span<std::byte const> head, wire::here_head
     return head.size() == sizeof h && read(head, h) && possible(*this, from, {h.context, h.source, h.tag}) && h.token != 0 && h.where != 0;
 }
 
+bool core::read_laid(peer from, std::span<std::byte const> head, wire::laid_header& h) const noexcept
+{
+    return head.size() == sizeof h && read(head, h) && possible(*this, from, {h.context, h.source, h.tag}) &&
+           wire::is_possible(h);
+}
+
 void core::drop(peer from, std::string_view why)
 {
     // A flood of nonsense must not become a flood of lines.
@@ -196,6 +202,39 @@ void core::on_here(void* self, engine::engine&, engine::incoming& m)
     }
     if (r != nullptr) {
         c.bring(r->sink_, e, from, h.where, h.bytes, r->result_);
+        c.acknowledge(from, h.token);
+        return c.finish(*r);
+    }
+    if (tell)
+        c.regulate(from);
+}
+
+void core::on_laid(void* self, engine::engine&, engine::incoming& m)
+{
+    auto& c = *static_cast<core*>(self);
+    wire::laid_header h;
+    if (!c.read_laid(m.source(), m.head(), h) || m.blocks() != 0)
+        return c.drop(m.source(), fmt::format("a message of {} bytes, whose bytes are apart elsewhere, with {} blocks is none",
+                                              m.head().size(), m.blocks()));
+    envelope const e{h.context, h.source, h.tag};
+    peer const from = m.source();
+    request* r = nullptr;
+    bool tell = false;
+    {
+        guard const g(c);
+        r = c.posted.match(e);
+        if (r != nullptr) {
+            r->posted_ = false;
+        } else {
+            unexpected_message& u = c.add_unexpected(from, e, h.bytes, 0, h.token);
+            u.laid = true;
+            u.large = std::make_unique_for_overwrite<std::byte[]>(sizeof h);
+            std::memcpy(u.large.get(), &h, sizeof h);
+            tell = c.unbalanced(from);
+        }
+    }
+    if (r != nullptr) {
+        c.bring_laid(r->sink_, from, h, r->result_);
         c.acknowledge(from, h.token);
         return c.finish(*r);
     }

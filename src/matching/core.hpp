@@ -4,6 +4,7 @@
 
 #include "base/coldness.hpp"
 #include "heap/heap.hpp"
+#include "matching/laid.hpp"
 #include "matching/lock.hpp"
 #include "matching/matcher.hpp"
 #include "matching/queues.hpp"
@@ -34,6 +35,7 @@ struct unexpected_message {
     std::uint64_t captured = 0;             ///< of them, what takes memory here
     std::uint64_t token = 0;                ///< the sender asks to be told when it is matched
     std::uint64_t number = 0;               ///< by which the sender may withdraw it; 0: it may not
+    bool laid = false;                      ///< the bytes are apart in the sender's heap; `large` has the header that says where
     std::uint64_t where = 0;                ///< the bytes are in the sender's heap, who waits until they are not needed there; else
     relayed relay;                          ///< they are, or come, in a relay block, if it has a number; else
     std::optional<engine::incoming> lent;   ///< they come this way; else they are here:
@@ -207,11 +209,13 @@ struct core {
     [[nodiscard]] bool read_eager(peer from, std::span<std::byte const> head, envelope&) const noexcept;
     /// The same of what is told to lie in the sender's heap.
     [[nodiscard]] bool read_here(peer from, std::span<std::byte const> head, wire::here_header&) const noexcept;
+    [[nodiscard]] bool read_laid(peer from, std::span<std::byte const> head, wire::laid_header&) const noexcept;
     static void on_eager(void*, engine::engine&, engine::incoming&);
     static void on_ready(void*, engine::engine&, engine::incoming&);
     static void on_synchronous(void*, engine::engine&, engine::incoming&);
     static void on_lent(void*, engine::engine&, engine::incoming&);
     static void on_here(void*, engine::engine&, engine::incoming&);
+    static void on_laid(void*, engine::engine&, engine::incoming&);
     static void on_matched(void*, engine::engine&, engine::incoming&);
     static void on_throttle(void*, engine::engine&, engine::incoming&);
     // Cancelled sends (cancel.cpp).
@@ -258,6 +262,8 @@ struct core {
     static void place(sink const&, envelope const&, std::span<std::byte const> bytes, status&) noexcept;
     /// The same from the sender's heap. It is to be acknowledged then.
     void bring(sink const&, envelope const&, peer from, std::uint64_t where, std::uint64_t bytes, status&) noexcept;
+    /// The same from where they lie apart.
+    void bring_laid(sink const&, peer from, wire::laid_header const&, status&) noexcept;
     void deliver(request&, envelope const&, std::span<std::byte const> bytes) noexcept;
     void deliver_lent(request&, peer from, envelope const&, engine::incoming& message) noexcept;
     void deliver_unexpected(request&, unexpected_message&) noexcept;

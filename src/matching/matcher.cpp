@@ -19,7 +19,7 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
     static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
                                                                        &on_lent,  &on_matched, &on_throttle,
                                                                        &on_withdraw, &on_withdrawn, &on_here,
-                                                                       &on_relayed};
+                                                                       &on_relayed, &on_laid};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
         engine::handler_id const id = e.add_handler(handlers[k], this);
         if (k == 0)

@@ -3,6 +3,7 @@
 #include "matching/core.hpp"
 
 #include "base/log.hpp"
+#include "job/counters.hpp"
 
 #include <towline/error.hpp>
 
@@ -12,6 +13,9 @@
 #include <cstring>
 
 namespace towline::matching {
+
+using job::counter;
+
 namespace {
 
 /// memcpy that is inline for what shares a line with its envelope.
@@ -49,6 +53,39 @@ void core::bring(sink const& to, envelope const& e, peer from, std::uint64_t whe
     } catch (error const& x) {
         base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), bytes, from, x.what());
         result = {e.source, e.tag, bytes, outcome::lost, false};
+    }
+}
+
+void core::bring_laid(sink const& to, peer from, wire::laid_header const& h, status& result) noexcept
+{
+    result = {h.source, h.tag, h.bytes, h.bytes > to.capacity ? outcome::truncated : outcome::ok, false};
+    try {
+        auto const* const form = engine_.look(h.form, std::size_t{h.words} * sizeof(std::uint64_t));
+        if (reinterpret_cast<std::uintptr_t>(form) % alignof(std::uint64_t) != 0)
+            throw layout::bad_layout("a layout that is not aligned");
+        laid_message const m{{engine_.look(h.where, h.span), h.span},
+                             {reinterpret_cast<std::uint64_t const*>(form), h.words},
+                             {h.meaning[0], h.meaning[1]},
+                             h.bytes};
+        std::uint64_t const bytes = std::min(h.bytes, to.capacity);
+        if (to.unpack == nullptr) {
+            copy_laid({nullptr, static_cast<std::int64_t>(bytes), to.data}, m);
+        } else if (to.lay != nullptr) {
+            laid_sink where;
+            if (!to.lay(to.data, bytes, where) && result.error == outcome::ok)
+                result.error = outcome::unlike;
+            copy_laid(where, m);
+        } else {
+            auto const packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
+            copy_laid({nullptr, static_cast<std::int64_t>(bytes), packed.get()}, m);
+            to.take({packed.get(), bytes}, result);
+        }
+        for (auto const c : {counter::bytes_copied_once, counter::bytes_mapped, counter::bytes_laid})
+            engine_.count(c, bytes);
+        engine_.count(counter::copied_once, 1);
+    } catch (std::exception const& x) {
+        base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), h.bytes, from, x.what());
+        result.error = outcome::lost;
     }
 }
 
@@ -91,6 +128,14 @@ bool core::receive_next(pattern const& p, peer from, sink const& to, status& res
             if (!read_relayed(from, head, e, m) || !is_ours(e))
                 return false;
             take_relayed(to, e, from, m, result);
+            return true;
+        }
+        if (id == first_handler + wire::laid) {
+            wire::laid_header h;
+            if (!read_laid(from, head, h) || !is_ours({h.context, h.source, h.tag}))
+                return false;
+            bring_laid(to, from, h, result);
+            token = h.token;
             return true;
         }
         wire::here_header h;
@@ -185,6 +230,13 @@ void core::on_landed(void* context, bool ok, engine::incoming& message)
 
 void core::deliver_unexpected(request& r, unexpected_message& m) noexcept
 {
+    if (m.laid) {
+        wire::laid_header h;
+        std::memcpy(&h, m.large.get(), sizeof h);
+        bring_laid(r.sink_, m.from, h, r.result_);
+        discard(m);
+        return finish_at_once(r);
+    }
     if (m.where != 0) {
         bring(r.sink_, m.letter, m.from, m.where, m.bytes, r.result_);
         discard(m);
@@ -223,6 +275,7 @@ void matcher::start_receive(request& r, pattern const& p, peer from, sink const&
     r.sink_.data = to.data;
     r.sink_.capacity = to.capacity;
     r.sink_.unpack = to.unpack;
+    r.sink_.lay = to.lay;
     r.state_.store(request::state::pending, std::memory_order_relaxed);
     unexpected_message* m = nullptr;
     bool tell = false;

@@ -14,6 +14,7 @@ namespace towline::matching {
 
 class matcher;
 struct core;
+struct laid_sink;
 
 /// Where the bytes of a message go: into `data`, or, if `unpack` is set, through that function, whole and once (truncated to `capacity`).
 /// The bytes are then seen where they lie if they are in reach, else in a temporary.
@@ -23,6 +24,8 @@ struct sink {
     /// False: they cannot be what was sent for this receive (outcome::unlike). Must not throw, wait, or keep the bytes. Runs on a thread
     /// that polls, or inside the call that starts the receive.
     bool (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
+    /// With `unpack`: where that would put so many bytes, for who brings them there. False as from that. May be null.
+    bool (*lay)(void* context, std::uint64_t bytes, laid_sink& where) = nullptr;
 
     /// Only with `unpack`.
     void take(std::span<std::byte const> bytes, status& result) const

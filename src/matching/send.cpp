@@ -231,6 +231,62 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     c.send_waiting(r, to, e, data, bytes, mode);
 }
 
+bool matcher::start_send_laid(request& r, peer to, envelope const& e, void const* buffer, std::uint64_t bytes, shown_layout const& l,
+                              send_mode mode)
+{
+    core& c = *core_;
+    auto const* const memory =
+        reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(l.low()));
+    core::check(e, memory, bytes);
+    // What fits the eager limit waits for nobody; a message in mode ready is looked at by who checks that.
+    if (to >= c.size || bytes <= c.config.eager || mode == send_mode::ready)
+        return false;
+    std::uint64_t const where = c.engine_.share(to, memory, l.span()), form = c.engine_.share(to, l.form().data(), l.form().size_bytes());
+    if (where == 0 || form == 0 || l.form().size() > UINT32_MAX)
+        return false;
+    core::begin(r, operation::send);
+    r.pattern_ = {e.context, e.source, e.tag};
+    r.peer_ = to;
+    r.result_ = {};
+    r.state_.store(request::state::pending, std::memory_order_relaxed);
+    std::uint64_t token = 0;
+    sending_slot& slot = c.open_slot(r, to, bytes, 1, true, token);
+    wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), token, bytes,
+                                   where, l.span(), form, {l.meaning().first, l.meaning().second}};
+    auto const id = static_cast<engine::handler_id>(c.first_handler + wire::laid);
+    try {
+        if (!c.engine_.try_send_small(to, id, bytes_of(header), {}))
+            c.engine_.send({.to = to, .handler = id, .head = bytes_of(header), .waits = false});
+    } catch (...) {
+        {
+            core::guard const g(c);
+            if (slot.token() != token || slot.ends == 0)
+                return true;  // ended with the peer's death
+            slot.target = nullptr;
+            (void)c.end_one(slot, false);
+        }
+        r.behind_ = nullptr;
+        r.state_.store(request::state::idle, std::memory_order_relaxed);
+        throw;
+    }
+    return true;
+}
+
+std::optional<status> matcher::send_laid(peer to, envelope const& e, void const* buffer, std::uint64_t bytes, shown_layout const& l,
+                                         send_mode mode, char const* call)
+{
+    request r;
+    if (!start_send_laid(r, to, e, buffer, bytes, l, mode))
+        return std::nullopt;
+    try {
+        wait(r, call);
+    } catch (...) {
+        core_->abandon(r);
+        throw;
+    }
+    return r.result();
+}
+
 bool matcher::send_at_once(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode)
 {
     core& c = *core_;

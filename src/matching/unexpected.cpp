@@ -19,6 +19,7 @@ unexpected_message& core::add_unexpected(peer from, envelope const& e, std::uint
     m->captured = captured;
     m->token = token;
     m->number = token;
+    m->laid = false;
     m->where = 0;
     m->relay = {};
     unexpected.add(*m);

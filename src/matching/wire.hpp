@@ -18,7 +18,8 @@ enum kind : unsigned {
     withdrawn = 7,    ///< withdrawn_message, to the sender
     here = 8,         ///< here_header; the bytes are in the sender's heap, until matched
     relayed = 9,      ///< relayed_header; the bytes come in a relay block (relay.hpp)
-    kinds = 10,
+    laid = 10,        ///< laid_header; the bytes are in the sender's heap, apart, until matched
+    kinds = 11,
 };
 
 /// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
@@ -58,6 +59,27 @@ struct here_header {
     std::uint64_t where;  ///< engine::share
 };
 static_assert(sizeof(here_header) == 32);
+
+struct laid_header {
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+    std::uint32_t words;  ///< of the form
+    std::uint64_t token;  ///< as in here_header
+    std::uint64_t bytes;  ///< of data
+    std::uint64_t where;  ///< of the memory that the layout refers to, as engine::share tells it
+    std::uint64_t span;   ///< bytes of that memory
+    std::uint64_t form;   ///< where the layout is written down (docs/wire.md, "Layouts")
+    std::uint64_t meaning[2];  ///< both 0: not told
+};
+static_assert(sizeof(laid_header) == 72);
+
+/// Whether it can be one, whatever its addresses lead to.
+[[nodiscard]] constexpr bool is_possible(laid_header const& h) noexcept
+{
+    return h.token != 0 && h.where != 0 && h.form != 0 && h.words != 0 && static_cast<std::int64_t>(h.bytes) > 0 &&
+           static_cast<std::int64_t>(h.span) > 0;
+}
 
 struct relayed_header {
     std::uint32_t context;

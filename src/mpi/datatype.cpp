@@ -104,4 +104,21 @@ void throw_no_buffer(void const* buffer, std::int64_t count, char const* paramet
                                               parameter, reinterpret_cast<std::uintptr_t>(buffer), count));
 }
 
+std::shared_ptr<matching::shown_layout const> datatype::shown(std::int64_t count)
+{
+    if (matching::wished_design() == matching::layout_design::basic)
+        return matching::shown_layout::make(layout_, count);
+    std::shared_ptr<matching::shown_layout const> before;  // ends without the lock
+    std::scoped_lock const lock(mutex_);
+    if (shown_count_ != count) {
+        before = std::exchange(shown_, nullptr);
+        shown_count_ = count;
+        is_shown_ = false;
+    } else if (!is_shown_) {
+        shown_ = matching::shown_layout::make(layout_, count);
+        is_shown_ = true;
+    }
+    return shown_;
+}
+
 } // namespace towline::mpi

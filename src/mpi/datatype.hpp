@@ -3,6 +3,7 @@
 // attributes.
 
 #include "layout/datatype.hpp"
+#include "matching/laid.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
 #include "mpi/handles.hpp"
@@ -46,6 +47,10 @@ public:
     [[nodiscard]] bool is_committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
     void commit() noexcept { committed_.store(true, std::memory_order_relaxed); }
 
+    /// The layout of so many elements where peers can read it (matching/laid.hpp). Null where there is none. It is kept, and made when the
+    /// same count is asked for again (but for the design basic): data that are sent once do not pay for it.
+    [[nodiscard]] std::shared_ptr<matching::shown_layout const> shown(std::int64_t count);
+
     /// The handle of one that cannot be freed, because the standard or the library keeps it; else null.
     [[nodiscard]] MPI_Datatype lasting_handle() const noexcept { return handle_; }
     /// Gives it a handle that cannot be freed. Before anybody else knows it.
@@ -71,6 +76,9 @@ private:
     attribute_set attributes_;
     mutable std::mutex mutex_;
     std::string name_;
+    std::shared_ptr<matching::shown_layout const> shown_;
+    std::int64_t shown_count_ = 0;  ///< what shown() was asked for last
+    bool is_shown_ = false;         ///< and `shown_` is the answer
 };
 
 [[noreturn, gnu::cold]] void throw_not_committed(char const* parameter);

@@ -41,6 +41,18 @@ layout::placed payload::tree() const
     return in_a_row() ? layout::make_block(layout::kind::byte, bytes_) : layout::elements_of(type_->layout(), count_);
 }
 
+std::shared_ptr<matching::shown_layout const> payload::show() const
+{
+    return matching::wished_design() == matching::layout_design::pack ? nullptr : type_->shown(count_);
+}
+
+bool payload::lay(void* self, std::uint64_t bytes, matching::laid_sink& where)
+{
+    auto const& p = *static_cast<payload const*>(self);
+    where = {&p.type_->layout(), p.count_, p.buffer_};
+    return p.holds_whole_elements(bytes);
+}
+
 void payload::pack(void* to) const
 {
     if (bytes_ == 0)

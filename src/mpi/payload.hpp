@@ -2,6 +2,7 @@
 // The data of a message: a buffer, a count and a datatype, checked, and how they become bytes.
 
 #include "layout/node.hpp"
+#include "matching/laid.hpp"
 #include "matching/request.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/plain_sizes.hpp"
@@ -79,10 +80,21 @@ public:
                     auto const& p = *static_cast<payload const*>(self);
                     p.unpack(from);
                     return p.holds_whole_elements(from.size());
-                }};
+                },
+                &lay};
+    }
+
+    /// What a receiver has to know to copy it from where it lies; null where it is in a row or short, or is to be packed, or cannot be
+    /// shown.
+    [[nodiscard]] std::shared_ptr<matching::shown_layout const> shown() const
+    {
+        constexpr std::int64_t least = 4096;  // what is shorter waits for no receiver
+        return in_a_row() || bytes_ < least ? nullptr : show();
     }
 
 private:
+    [[nodiscard]] std::shared_ptr<matching::shown_layout const> show() const;
+    [[nodiscard]] static bool lay(void* self, std::uint64_t bytes, matching::laid_sink& where);
     /// Any other datatype, and what is wrong.
     void look(MPI_Datatype, payload_names const&);
 

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <fmt/format.h>
+#include <memory>
+#include <optional>
 
 namespace towline::mpi {
 namespace {
@@ -15,11 +17,15 @@ namespace {
                                      matching::send_mode mode, char const* call)
 {
     payload const data(buf, count, datatype);
+    auto const bytes = static_cast<std::uint64_t>(data.bytes());
+    std::optional<matching::status> laid;
+    if (auto const shown = data.shown())
+        laid = the_matcher().send_laid(c.peer(dest), envelope_of(c, tag), data.data(), bytes, *shown, mode, call);
     std::unique_ptr<std::byte[]> packed;
-    if (!data.in_a_row())
+    if (!laid && !data.in_a_row())
         packed = data.packed();
-    matching::status const s = the_matcher().send(c.peer(dest), envelope_of(c, tag), packed ? packed.get() : data.data(),
-                                                  static_cast<std::uint64_t>(data.bytes()), mode, call);
+    matching::status const s =
+        laid ? *laid : the_matcher().send(c.peer(dest), envelope_of(c, tag), packed ? packed.get() : data.data(), bytes, mode, call);
     if (s.error != matching::outcome::ok)
         throw_outcome(s, data.bytes(), false, dest, tag);
 }
@@ -48,14 +54,22 @@ namespace {
 }
 
 /// What MPI_Sendrecv and MPI_Sendrecv_replace do: a send that has to wait has its receive before it, so that rings and self messages go
-/// through.
-void exchange_blocking(communicator& c, void const* bytes, std::int64_t out_bytes, int dest, int sendtag, payload& in, int source,
-                       int recvtag, MPI_Status* status, char const* call)
+/// through. `bytes`: what is sent, in a row; null: `out` as it is.
+void exchange_blocking(communicator& c, payload const& out, void const* bytes, std::int64_t out_bytes, int dest, int sendtag,
+                       payload& in, int source, int recvtag, MPI_Status* status, char const* call)
 {
     matching::matcher& m = the_matcher();
     bool const receives = is_source(c, source);
     bool const sends = is_destination(c, dest);
-    if (receives && sends &&
+    auto const shown = sends && bytes == nullptr ? out.shown() : nullptr;
+    std::unique_ptr<std::byte[]> packed;
+    auto const pack = [&] {
+        packed = out.packed();
+        bytes = packed.get();
+    };
+    if (sends && bytes == nullptr && !shown)
+        out.in_a_row() ? void(bytes = out.data()) : pack();
+    if (receives && sends && !shown &&
         m.send_at_once(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
         matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
         fill(status, s, in.bytes());
@@ -68,7 +82,12 @@ void exchange_blocking(communicator& c, void const* bytes, std::int64_t out_byte
         m.start_receive(receive, pattern_of(c, source, recvtag), source_peer(c, source), in.sink());
     if (sends) {
         try {
-            m.start_send(send, c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes));
+            auto const size = static_cast<std::uint64_t>(out_bytes);
+            if (!shown || !m.start_send_laid(send, c.peer(dest), envelope_of(c, sendtag), out.data(), size, *shown)) {
+                if (shown)
+                    pack();
+                m.start_send(send, c.peer(dest), envelope_of(c, sendtag), bytes, size);
+            }
         } catch (...) {
             if (receives && !m.cancel(receive))
                 m.wait(receive, call);
@@ -133,10 +152,7 @@ void sendrecv(void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, i
                                          : payload(recvbuf, recvcount, recvtype, receive_names);
     check_send_tag(sendtag, "sendtag");
     check_receive_tag(recvtag, "recvtag");
-    std::unique_ptr<std::byte[]> packed;
-    if (!out.in_a_row())
-        packed = out.packed();
-    exchange_blocking(c, packed ? packed.get() : out.data(), out.bytes(), dest, sendtag, in, source, recvtag, status, "MPI_Sendrecv");
+    exchange_blocking(c, out, nullptr, out.bytes(), dest, sendtag, in, source, recvtag, status, "MPI_Sendrecv");
 }
 
 void sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
@@ -152,7 +168,7 @@ void sendrecv_replace(void* buf, MPI_Count count, MPI_Datatype datatype, int des
         large = data.packed();
     else
         data.pack(small.data());
-    exchange_blocking(c, large ? large.get() : small.data(), data.bytes(), dest, sendtag, data, source, recvtag, status,
+    exchange_blocking(c, data, large ? large.get() : small.data(), data.bytes(), dest, sendtag, data, source, recvtag, status,
                       "MPI_Sendrecv_replace");
 }
 

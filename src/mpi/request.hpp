@@ -62,6 +62,7 @@ public:
     payload data;                         ///< of a receive: where to
     ref<datatype> type;                   ///< of that data
     std::unique_ptr<std::byte[]> packed;  ///< of a send whose data does not lie in a row
+    std::shared_ptr<matching::shown_layout const> shown;  ///< the same, if they are not packed
     std::unique_ptr<mpi::activity> work;
     ref<communicator> comm;               ///< on which errors are raised; null: MPI_COMM_SELF
 
@@ -204,6 +205,8 @@ inline void request_table::recycle(request& r)
     r.is_active = true;
     if (r.packed)
         r.packed.reset();
+    if (r.shown)
+        r.shown.reset();
     if (r.work) {
         r.work.reset();
         r.seen_ = 0;

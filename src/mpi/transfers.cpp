@@ -68,11 +68,15 @@ public:
             m.start_receive(receive_, pattern_of(c, source, receive_tag), source_peer(c, source), in_.sink());
         if (dest == MPI_PROC_NULL)
             return;
-        if (!copy_ && !out.in_a_row())
-            copy_ = out.packed();
+        if (!copy_)
+            shown_ = out.shown();
+        auto const bytes = static_cast<std::uint64_t>(out.bytes());
         try {
-            m.start_send(send_, c.peer(dest), envelope_of(c, send_tag), copy_ ? copy_.get() : out.data(),
-                         static_cast<std::uint64_t>(out.bytes()));
+            if (shown_ && m.start_send_laid(send_, c.peer(dest), envelope_of(c, send_tag), out.data(), bytes, *shown_))
+                return;
+            if (!copy_ && !out.in_a_row())
+                copy_ = out.packed();
+            m.start_send(send_, c.peer(dest), envelope_of(c, send_tag), copy_ ? copy_.get() : out.data(), bytes);
         } catch (...) {
             if (receives_ && !m.cancel(receive_))
                 m.wait(receive_);
@@ -96,6 +100,7 @@ private:
     payload in_;
     ref<datatype> const type_;
     std::unique_ptr<std::byte[]> copy_;
+    std::shared_ptr<matching::shown_layout const> shown_;
     matching::request receive_, send_;
     bool const receives_;
 };
@@ -139,13 +144,15 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
     if (kind == send_kind::buffered) {
         return buffer_for(c).send(the_matcher(), c.peer(dest), envelope_of(c, tag), data);
     }
-    void const* bytes = data.data();
-    if (!data.in_a_row()) {
-        r.packed = data.packed();
-        bytes = r.packed.get();
+    auto const bytes = static_cast<std::uint64_t>(data.bytes());
+    r.shown = data.shown();
+    if (!r.shown || !the_matcher().start_send_laid(r.operation, c.peer(dest), envelope_of(c, tag), data.data(), bytes, *r.shown,
+                                                   mode_of(kind))) {
+        if (!data.in_a_row())
+            r.packed = data.packed();
+        the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), data.in_a_row() ? data.data() : r.packed.get(), bytes,
+                                 mode_of(kind));
     }
-    the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), bytes, static_cast<std::uint64_t>(data.bytes()),
-                             mode_of(kind));
     if (data.bytes() >= large_transfer && !r.operation.done())
         the_matcher().transport().attend(engine::engine::transfer::send);
     r.what = request::kind::send;

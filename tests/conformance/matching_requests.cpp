@@ -589,6 +589,23 @@ TEST_P(matching_requests, nonsense_is_dropped)
             raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64}));      // too short
             raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64, 0}), {block});
             raw(wire::relayed, words({9, 1, 1, 4096, 1, 4096, 64, 0x7ffff000}));  // in nobody's arena
+            auto const laid = [&](std::uint32_t context, std::uint64_t bytes, std::uint64_t where, std::uint64_t span, std::uint64_t form,
+                                  std::uint64_t token, std::uint32_t count) {
+                wire::laid_header const h{context, 1, 1, count, token, bytes, where, span, form, {1, 2}};
+                auto const* const first = reinterpret_cast<std::byte const*>(&h);
+                return std::vector<std::byte>(first, first + sizeof h);
+            };
+            std::uint64_t const nobodys = 0x7ffff00000000040;
+            raw(wire::laid, laid(1, 4096, 64, 4096, 64, 0, 8));            // no token
+            raw(wire::laid, laid(1, 4096, 0, 4096, 64, 1, 8));             // nowhere
+            raw(wire::laid, laid(1, 4096, 64, 4096, 0, 1, 8));             // no layout
+            raw(wire::laid, laid(1, 4096, 64, 4096, 64, 1, 0));            // an empty one
+            raw(wire::laid, laid(1, 0, 64, 4096, 64, 1, 8));               // no data
+            raw(wire::laid, laid(1, ~std::uint64_t{0}, 64, 4096, 64, 1, 8));
+            raw(wire::laid, laid(1, 4096, 64, ~std::uint64_t{0}, 64, 1, 8));
+            raw(wire::laid, laid(1, 4096, 64, 4096, 64, 1, 8), {block});
+            raw(wire::laid, laid(10, 4096, nobodys, 4096, nobodys, 1, 8)); // in nobody's arena
+            raw(wire::laid, laid(11, 4096, nobodys, 4096, nobodys, 1, minus));
             raw(wire::matched, words({0, 1}));                            // nobody waits
             raw(wire::matched, words({77, 1}));
             raw(wire::matched, words({minus, minus}));
@@ -614,7 +631,7 @@ TEST_P(matching_requests, nonsense_is_dropped)
             p.receive(1, 3, 20, 4);
             p.receive(1, 3, 20000, 5);
             std::vector<std::byte> room(4096);
-            for (match::context_id const context : {8, 9}) {
+            for (match::context_id const context : {8, 9, 10, 11}) {
                 auto const s = p.m.receive({context, 1, 1}, 1, {room.data(), room.size()});
                 require(s.error == outcome::lost && s.bytes == 4096, "what is told to be where nothing is cannot be received");
             }

@@ -51,6 +51,33 @@ static void one_by_one(int synchronous)
 static void messages(void) { one_by_one(0); }
 static void synchronous(void) { one_by_one(1); }
 
+/* In pieces, which lie further apart where they are sent. */
+static void strided(void)
+{
+    enum { PIECE = 64, OUT = 128, IN = 96 };
+    int const n = bytes / PIECE;
+    MPI_Datatype from, to;
+    MPI_Type_vector(n, PIECE, OUT, MPI_BYTE, &from);
+    MPI_Type_vector(n, PIECE, IN, MPI_BYTE, &to);
+    MPI_Type_commit(&from);
+    MPI_Type_commit(&to);
+    for (int round = 0; round < count; ++round) {
+        if (rank == 0) {
+            fill(out, n * OUT, round, 0);
+            MPI_Send(out, 1, from, 1, round, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            memset(in, 0x55, (size_t)n * IN);
+            MPI_Recv(in, 1, to, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int i = 0; i < n * IN; ++i)
+                CHECK(in[i] == (i % IN < PIECE ? byte_of(i / IN * OUT + i % IN, round, 0) : 0x55));
+            MPI_Send(NULL, 0, MPI_BYTE, 0, round, MPI_COMM_WORLD);
+        }
+    }
+    MPI_Type_free(&from);
+    MPI_Type_free(&to);
+}
+
 /* All of them while the receiver is away, so that they find no room. */
 static void flood(void)
 {
@@ -174,8 +201,8 @@ int main(int argc, char** argv)
     static const struct {
         char const* name;
         void (*function)(void);
-    } kinds[] = {{"message", messages}, {"synchronous", synchronous}, {"flood", flood}, {"overlapped", overlapped}, {"bcast", bcast},
-                 {"gather", gather}, {"alltoallv", alltoallv}, {"allreduce", allreduce}, {"iallreduce", iallreduce}};
+    } kinds[] = {{"message", messages}, {"synchronous", synchronous}, {"strided", strided}, {"flood", flood}, {"overlapped", overlapped},
+                 {"bcast", bcast}, {"gather", gather}, {"alltoallv", alltoallv}, {"allreduce", allreduce}, {"iallreduce", iallreduce}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

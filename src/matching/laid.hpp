@@ -1,0 +1,70 @@
+#pragma once
+// Messages whose data do not lie in a row: the sender shows where they lie in shared memory, and the receiver copies them from there to
+// where they have to be, each byte once. What a sender shows, it makes once for a datatype and a count; what a receiver has read and joined
+// with a layout of its own, it remembers by what it means: so neither a freed datatype nor a handle or an address that is used again can
+// mislead it.
+
+#include "layout/copy_plan.hpp"
+#include "layout/datatype.hpp"
+#include "layout/serial.hpp"
+#include "matching/wire.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace towline::matching {
+
+/// As TOWLINE_LAYOUT has it: how messages of derived datatypes travel where the receiver can read the sender's memory.
+enum class layout_design : std::uint8_t {
+    pack,       ///< the sender packs, the receiver unpacks
+    basic,      ///< straight; layouts are written, read and joined for each message
+    memo,       ///< the sender keeps what it wrote, the receiver what it read
+    optimized,  ///< and what it joined
+};
+[[nodiscard]] layout_design wished_design();
+
+/// The layout of a datatype and a count, written down in shared memory, where peers read it. Immutable. Any thread.
+class shown_layout {
+public:
+    /// Null where it cannot be shown: there is no shared memory, or it is nested too deep.
+    [[nodiscard]] static std::shared_ptr<shown_layout const> make(layout::datatype const&, std::int64_t count) noexcept;
+    ~shown_layout();
+    shown_layout(shown_layout const&) = delete;
+    shown_layout& operator=(shown_layout const&) = delete;
+
+    /// The bytes that it touches: [low, low + span) from the buffer.
+    [[nodiscard]] std::int64_t low() const noexcept { return low_; }
+    [[nodiscard]] std::uint64_t span() const noexcept { return span_; }
+    /// Its form (layout/serial.hpp); displacement 0 is the first byte of the span.
+    [[nodiscard]] std::span<std::uint64_t const> form() const noexcept { return form_; }
+    [[nodiscard]] layout::meaning const& meaning() const noexcept { return meaning_; }
+
+private:
+    shown_layout() = default;
+    std::int64_t low_ = 0;
+    std::uint64_t span_ = 0;
+    std::span<std::uint64_t> form_;
+    layout::meaning meaning_;
+};
+
+/// Where a message goes: `count` elements at `buffer`; without a type, as many bytes in a row.
+struct laid_sink {
+    layout::datatype const* type = nullptr;
+    std::int64_t count = 0;
+    void* buffer = nullptr;
+};
+
+/// A message as the receiver sees it: `bytes` bytes of data in a span of memory, laid out as the form says.
+struct laid_message {
+    std::span<std::byte const> memory;
+    std::span<std::uint64_t const> form;
+    layout::meaning meaning;
+    std::uint64_t bytes = 0;
+};
+
+/// Copies as many of the bytes as there is room for. Throws layout::bad_layout, std::bad_alloc. Any thread.
+void copy_laid(laid_sink const&, laid_message const&);
+
+} // namespace towline::matching

@@ -1,0 +1,180 @@
+/* Messages of derived datatypes between all ranks, and from each to itself: random types, other ones at both sides, several times each, so
+ * that what was remembered is used again; in every mode. What arrives is compared with what MPI_Pack and MPI_Unpack make of it.
+ *
+ *   mpi_layouts SEED */
+
+#include "check.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned long long state;
+static int below(int n)
+{
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return (int)((state >> 33) % (unsigned)n);
+}
+
+enum { most = 1 << 19 };
+
+/* Of `bytes` bytes, in one of several forms; each side draws its own. */
+static MPI_Datatype form_of(int bytes)
+{
+    MPI_Datatype t, inner;
+    int const blocks[] = {4, 8, 16, 24, 64, 512};
+    int block = blocks[below(6)];
+    while (bytes % block != 0)
+        block /= 2;
+    int const n = bytes / block;
+    switch (below(5)) {
+    case 0: MPI_Type_vector(n, block, block + below(3) * 8 + 8, MPI_BYTE, &t); break;
+    case 1: MPI_Type_contiguous(bytes, MPI_BYTE, &t); break;
+    case 2: {
+        int* at = malloc(sizeof *at * (size_t)n);
+        for (int i = 0, end = 0; i < n; ++i, end += block)
+            at[i] = end += below(3) * 4;
+        MPI_Type_create_indexed_block(n, block, at, MPI_BYTE, &t);
+        free(at);
+        break;
+    }
+    case 3:
+        MPI_Type_create_hvector(n, block, -(block + 8), MPI_BYTE, &inner);
+        MPI_Type_create_resized(inner, 0, 16, &t);
+        MPI_Type_free(&inner);
+        break;
+    default: {
+        int lengths[] = {bytes / 2, bytes - bytes / 2};
+        MPI_Aint at[] = {bytes / 2 + 24, 0};
+        MPI_Type_create_hindexed(2, lengths, at, MPI_BYTE, &t);
+    }
+    }
+    MPI_Type_commit(&t);
+    return t;
+}
+
+static char *sent, *received, *expected, *packed;
+
+static void fill(char* p, int seed)
+{
+    for (int i = 0; i < 4 * most; ++i)
+        p[i] = (char)(i * 31 + seed);
+}
+
+static void exchange(int me, int to, int from, int bytes, int way)
+{
+    /* The sender's type is drawn from numbers that its receiver can draw, too. */
+    unsigned long long const kept = state;
+    state = kept + (unsigned long long)me;
+    MPI_Datatype out = form_of(bytes);
+    state = kept + (unsigned long long)from;
+    MPI_Datatype theirs = form_of(bytes);
+    state = kept + 1000 + (unsigned long long)me;
+    MPI_Datatype in = form_of(bytes);
+    state = kept;
+    (void)below(2);
+    char* const middle_out = sent + 2 * most;
+    char* const middle_in = received + 2 * most;
+    int const turns = 3;
+    for (int turn = 0; turn < turns; ++turn) {
+        fill(sent, me + turn);
+        fill(received, 77);
+        MPI_Request r[2];
+        MPI_Status s;
+        switch (way) {
+        case 0: MPI_Sendrecv(middle_out, 1, out, to, 5, middle_in, 1, in, from, 5, MPI_COMM_WORLD, &s); break;
+        case 1:
+            MPI_Irecv(middle_in, 1, in, from, 5, MPI_COMM_WORLD, &r[0]);
+            MPI_Isend(middle_out, 1, out, to, 5, MPI_COMM_WORLD, &r[1]);
+            MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+            MPI_Wait(&r[0], &s);
+            break;
+        case 2: /* unexpected, most of the time */
+            MPI_Isend(middle_out, 1, out, to, 5, MPI_COMM_WORLD, &r[1]);
+            MPI_Recv(middle_in, 1, in, from, 5, MPI_COMM_WORLD, &s);
+            MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+            break;
+        case 3: {
+            MPI_Message m;
+            MPI_Issend(middle_out, 1, out, to, 5, MPI_COMM_WORLD, &r[1]);
+            MPI_Mprobe(from, 5, MPI_COMM_WORLD, &m, &s);
+            int count;
+            MPI_Get_elements(&s, MPI_BYTE, &count);
+            CHECK(count == bytes);
+            MPI_Mrecv(middle_in, 1, in, &m, &s);
+            MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+            break;
+        }
+        default: /* the type is freed before the send ends */
+            MPI_Isend(middle_out, 1, out, to, 5, MPI_COMM_WORLD, &r[1]);
+            MPI_Type_free(&out);
+            MPI_Irecv(middle_in, 1, in, from, 5, MPI_COMM_WORLD, &r[0]);
+            MPI_Wait(&r[0], &s);
+            MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+            unsigned long long const now = state;
+            state = kept + (unsigned long long)me;
+            out = form_of(bytes);
+            state = now;
+        }
+        int count;
+        MPI_Get_elements(&s, MPI_BYTE, &count);
+        CHECK(count == bytes && s.MPI_SOURCE == from);
+        fill(sent, from + turn);
+        fill(expected, 77);
+        int at = 0;
+        MPI_Pack(middle_out, 1, theirs, packed, most, &at, MPI_COMM_WORLD);
+        at = 0;
+        MPI_Unpack(packed, bytes, &at, expected + 2 * most, 1, in, MPI_COMM_WORLD);
+        CHECK(memcmp(received, expected, 4 * most) == 0);
+    }
+    MPI_Type_free(&out);
+    MPI_Type_free(&theirs);
+    MPI_Type_free(&in);
+}
+
+/* A message that is longer than its receive is told of, and nothing is written beyond what the receive has. Packed first, then laid. */
+static void truncated(int me, int to, int from)
+{
+    MPI_Datatype t;
+    MPI_Type_vector(1024, 1, 3, MPI_DOUBLE, &t);
+    MPI_Type_commit(&t);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 3; ++turn) {
+        fill(sent, me);
+        fill(received, 77);
+        fill(expected, 77);
+        MPI_Request r;
+        MPI_Isend(sent, 2, t, to, 6, MPI_COMM_WORLD, &r);
+        int class = MPI_SUCCESS;
+        MPI_Error_class(MPI_Recv(received, 1, t, from, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE), &class);
+        CHECK(class == MPI_ERR_TRUNCATE);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 4 * most; ++i) /* what lies in the receive is undefined */
+            CHECK(received[i] == expected[i] || (i / 24 < 1024 && i % 24 < 8));
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Type_free(&t);
+}
+
+int main(int argc, char** argv)
+{
+    MPI_Init(&argc, &argv);
+    int n;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    n = size;
+    state = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    sent = malloc(4 * most);
+    received = malloc(4 * most);
+    expected = malloc(4 * most);
+    packed = malloc(most);
+    int const sizes[] = {512, 4096, 6144, 65536, 98304};
+    for (int i = 0; i < 24; ++i) {
+        int const step = below(n), bytes = sizes[below(5)], way = below(5);
+        exchange(rank, (rank + step) % n, (rank + n - step) % n, bytes, way);
+    }
+    truncated(rank, (rank + 1) % n, (rank + n - 1) % n);
+    MPI_Finalize();
+    return 0;
+}
