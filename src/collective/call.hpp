@@ -37,8 +37,12 @@ public:
     /// `step` bytes from one to the next; 0: the same block for all.
     layout_of_blocks(std::uint64_t each, std::uint64_t step) noexcept : each_(each), step_(step) {}
     layout_of_blocks(list sizes, list offsets) noexcept : sizes_(sizes), offsets_(offsets) {}
-    [[nodiscard]] std::uint64_t size(int rank) const noexcept { return sizes_.empty() ? each_ : sizes_[static_cast<std::size_t>(rank)]; }
-    [[nodiscard]] std::uint64_t offset(int rank) const noexcept
+    // Always inlined: where a call is known to have equal blocks, nothing is left of the lists, nor of this object.
+    [[nodiscard, gnu::always_inline]] std::uint64_t size(int rank) const noexcept
+    {
+        return sizes_.empty() ? each_ : sizes_[static_cast<std::size_t>(rank)];
+    }
+    [[nodiscard, gnu::always_inline]] std::uint64_t offset(int rank) const noexcept
     {
         return sizes_.empty() ? step_ * static_cast<std::uint64_t>(rank) : offsets_[static_cast<std::size_t>(rank)];
     }
@@ -46,30 +50,39 @@ public:
     [[nodiscard]] list sizes() const noexcept { return sizes_; }
     [[nodiscard]] list offsets() const noexcept { return offsets_; }
     /// The buffer may be null where the block is empty, and where offsets are addresses.
-    [[nodiscard]] std::byte* at(void* buffer, int rank) const noexcept
+    [[nodiscard, gnu::always_inline]] std::byte* at(void* buffer, int rank) const noexcept
     {
         return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) + (size(rank) == 0 ? 0 : offset(rank)));
     }
-    [[nodiscard]] std::byte const* at(void const* buffer, int rank) const noexcept { return at(const_cast<void*>(buffer), rank); }
-    /// Of the first `n`: the largest, and all together.
-    [[nodiscard]] std::uint64_t largest(int n) const noexcept
+    [[nodiscard, gnu::always_inline]] std::byte const* at(void const* buffer, int rank) const noexcept
     {
-        std::uint64_t most = sizes_.empty() && n > 0 ? each_ : 0;
-        for (std::uint64_t const s : sizes_)
-            most = s > most ? s : most;
-        return most;
+        return at(const_cast<void*>(buffer), rank);
     }
-    [[nodiscard]] std::uint64_t total(int n) const noexcept
+    /// Of the first `n`: the largest, and all together.
+    [[nodiscard, gnu::always_inline]] std::uint64_t largest(int n) const noexcept
     {
-        if (sizes_.empty())
-            return each_ * static_cast<std::uint64_t>(n);
-        std::uint64_t sum = 0;
-        for (int i = 0; i < n; ++i)
-            sum += sizes_[static_cast<std::size_t>(i)];
-        return sum;
+        return !sizes_.empty() ? largest_of(sizes_) : n > 0 ? each_ : 0;
+    }
+    [[nodiscard, gnu::always_inline]] std::uint64_t total(int n) const noexcept
+    {
+        return sizes_.empty() ? each_ * static_cast<std::uint64_t>(n) : sum_of(sizes_.first(static_cast<std::size_t>(n)));
     }
 
 private:
+    [[nodiscard]] static std::uint64_t largest_of(list all) noexcept
+    {
+        std::uint64_t most = 0;
+        for (std::uint64_t const s : all)
+            most = s > most ? s : most;
+        return most;
+    }
+    [[nodiscard]] static std::uint64_t sum_of(list all) noexcept
+    {
+        std::uint64_t sum = 0;
+        for (std::uint64_t const s : all)
+            sum += s;
+        return sum;
+    }
     std::uint64_t each_ = 0;
     std::uint64_t step_ = 0;
     list sizes_;
