@@ -25,8 +25,8 @@ static MPI_Datatype form_of(int bytes)
     MPI_Datatype t, inner;
     int const blocks[] = {4, 8, 16, 24, 64, 512};
     int block = blocks[below(6)];
-    while (bytes % block != 0)
-        block /= 2;
+    if (bytes % block != 0) /* smaller ones would reach beyond the buffers */
+        block = 8;
     int const n = bytes / block;
     switch (below(5)) {
     case 0: MPI_Type_vector(n, block, block + below(3) * 8 + 8, MPI_BYTE, &t); break;
