@@ -1,6 +1,7 @@
 #include "collective/operations.hpp"
 
 #include "collective/lanes/over_lanes.hpp"
+#include "collective/lanes/programs.hpp"
 #include "collective/messages/between.hpp"
 #include "collective/messages/by_messages.hpp"
 
@@ -107,18 +108,11 @@ template <class Number>
 [[nodiscard]] std::uint64_t size_of(call const& c, int ranks) noexcept
 {
     switch (c.what) {
-    case routine::bcast:
-    case routine::gather:
     case routine::scatter: return c.bytes;
     case routine::allgather:
     case routine::alltoall: return c.receiving.size(0);
     case routine::allgatherv: return c.receiving.total(ranks);
-    case routine::reduce:
-    case routine::allreduce:
-    case routine::scan:
-    case routine::exscan: return c.bytes * c.how.element;
-    case routine::reduce_scatter: return c.receiving.total(ranks) * c.how.element;
-    default: return 0;
+    default: return programs::most_offered(c.what, c, ranks);
     }
 }
 

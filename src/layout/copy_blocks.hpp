@@ -100,17 +100,7 @@ public:
         stream_ += n * bytes;
     }
 
-    void records(place_t at, std::int64_t stride, std::int64_t n, node const& pieces) noexcept
-    {
-        records({nullptr, stride}, at, n, pieces);
-    }
-    void records(place_t at, std::int64_t const* displacements, std::int64_t n, node const& pieces) noexcept
-    {
-        records({displacements, 0}, at, n, pieces);
-    }
-
-private:
-    void records(places there, place_t at, std::int64_t n, node const& pieces) noexcept
+    void records(place_t at, places there, std::int64_t n, node const& pieces) noexcept
     {
         if constexpr (Direction == direction::pack)
             gather_records(stream_, reinterpret_cast<std::byte const*>(at), there, fields_of(pieces), n);
@@ -118,6 +108,8 @@ private:
             scatter_records(reinterpret_cast<std::byte*>(at), there, stream_, fields_of(pieces), n);
         stream_ += n * pieces.size;
     }
+
+private:
     [[nodiscard]] row_kernels const& kernels_for(std::int64_t bytes) const noexcept { return rows_.of[size_class(bytes)]; }
 
     stream_byte* stream_;

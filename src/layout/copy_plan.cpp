@@ -53,20 +53,12 @@ public:
     {
         rows_.of[size_class(bytes)].listed(written(at + by_), displacements, read(at), displacements, n, bytes);
     }
-    void records(place_t at, std::int64_t stride, std::int64_t n, node const& pieces) noexcept
-    {
-        records({nullptr, stride}, at, n, pieces);
-    }
-    void records(place_t at, std::int64_t const* displacements, std::int64_t n, node const& pieces) noexcept
-    {
-        records({displacements, 0}, at, n, pieces);
-    }
-
-private:
-    void records(places there, place_t at, std::int64_t n, node const& pieces) noexcept
+    void records(place_t at, places there, std::int64_t n, node const& pieces) noexcept
     {
         copy_records(written(at + by_), there, read(at), there, fields_of(pieces), n);
     }
+
+private:
     place_t by_;
     row_tables const& rows_ = best_rows();
 };

@@ -8,11 +8,11 @@
 //   listed(at, displacements, n, bytes, unit)       the same at displacements
 // and, if it likes,
 //   nested(at, outer, m, stride, n, bytes, unit)    m times strided(), `outer` bytes apart
-//   records(at, stride, n, pieces)                  n times the few blocks of a node of pieces
-//   records(at, displacements, n, pieces)           the same at displacements
+//   records(at, places, n, pieces)                  n times the few blocks of a node of pieces
 // A part of the stream is found by arithmetic and binary search, so beginning anywhere costs O(depth).
 
 #include "layout/node.hpp"
+#include "layout/rows.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -54,9 +54,9 @@ void walk_row(node const& child, place_t at, std::int64_t stride, std::int64_t c
             sink.nested(at, stride, count, child.stride, child.count, child.child->size, child.child->unit);
             return;
         }
-    if constexpr (requires { sink.records(at, stride, count, child); })
+    if constexpr (requires { sink.records(at, places{}, count, child); })
         if (is_record(child)) {
-            sink.records(at, stride, count, child);
+            sink.records(at, {nullptr, stride}, count, child);
             return;
         }
     for (; count > 0; --count, at = moved(at, stride))
@@ -71,9 +71,9 @@ void walk_list(node const& child, place_t at, std::int64_t const* displacements,
         sink.listed(at, displacements, count, child.size, child.unit);
         return;
     }
-    if constexpr (requires { sink.records(at, displacements, count, child); })
+    if constexpr (requires { sink.records(at, places{}, count, child); })
         if (is_record(child)) {
-            sink.records(at, displacements, count, child);
+            sink.records(at, {displacements, 0}, count, child);
             return;
         }
     for (; count > 0; --count, ++displacements)

@@ -188,25 +188,12 @@ void core::on_here(void* self, engine::engine&, engine::incoming& m)
                                               m.blocks()));
     envelope const e{h.context, h.source, h.tag};
     peer const from = m.source();
-    request* r = nullptr;
-    bool tell = false;
-    {
-        guard const g(c);
-        r = c.posted.match(e);
-        if (r != nullptr) {
-            r->posted_ = false;
-        } else {
-            c.add_unexpected(from, e, h.bytes, 0, h.token).where = h.where;
-            tell = c.unbalanced(from);
-        }
-    }
-    if (r != nullptr) {
-        c.bring(r->sink_, e, from, h.where, h.bytes, r->result_);
-        c.acknowledge(from, h.token);
-        return c.finish(*r);
-    }
-    if (tell)
-        c.regulate(from);
+    request* const r = c.match_or_add(from, e, h.bytes, h.token, [&](unexpected_message& u) { u.where = h.where; });
+    if (r == nullptr)
+        return;
+    c.bring(r->sink_, e, from, h.where, h.bytes, r->result_);
+    c.acknowledge(from, h.token);
+    c.finish(*r);
 }
 
 void core::on_laid(void* self, engine::engine&, engine::incoming& m)
@@ -218,28 +205,16 @@ void core::on_laid(void* self, engine::engine&, engine::incoming& m)
                                               m.head().size(), m.blocks()));
     envelope const e{h.context, h.source, h.tag};
     peer const from = m.source();
-    request* r = nullptr;
-    bool tell = false;
-    {
-        guard const g(c);
-        r = c.posted.match(e);
-        if (r != nullptr) {
-            r->posted_ = false;
-        } else {
-            unexpected_message& u = c.add_unexpected(from, e, h.bytes, 0, h.token);
-            u.laid = true;
-            u.large = std::make_unique_for_overwrite<std::byte[]>(sizeof h);
-            std::memcpy(u.large.get(), &h, sizeof h);
-            tell = c.unbalanced(from);
-        }
-    }
-    if (r != nullptr) {
-        c.bring_laid(r->sink_, from, h, r->result_);
-        c.acknowledge(from, h.token);
-        return c.finish(*r);
-    }
-    if (tell)
-        c.regulate(from);
+    request* const r = c.match_or_add(from, e, h.bytes, h.token, [&](unexpected_message& u) {
+        u.laid = true;
+        u.large = std::make_unique_for_overwrite<std::byte[]>(sizeof h);
+        std::memcpy(u.large.get(), &h, sizeof h);
+    });
+    if (r == nullptr)
+        return;
+    c.bring_laid(r->sink_, from, h, r->result_);
+    c.acknowledge(from, h.token);
+    c.finish(*r);
 }
 
 void core::on_matched(void* self, engine::engine&, engine::incoming& m)

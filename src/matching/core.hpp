@@ -210,6 +210,24 @@ struct core {
     /// The same of what is told to lie in the sender's heap.
     [[nodiscard]] bool read_here(peer from, std::span<std::byte const> head, wire::here_header&) const noexcept;
     [[nodiscard]] bool read_laid(peer from, std::span<std::byte const> head, wire::laid_header&) const noexcept;
+    /// The posted receive for a message whose bytes lie elsewhere. Null: it came early, and was added; keep(message) notes where they are.
+    template <class Keep>
+    [[nodiscard]] request* match_or_add(peer from, envelope const& e, std::uint64_t bytes, std::uint64_t token, Keep&& keep)
+    {
+        bool tell = false;
+        {
+            guard const g(*this);
+            if (request* const r = posted.match(e)) {
+                r->posted_ = false;
+                return r;
+            }
+            keep(add_unexpected(from, e, bytes, 0, token));
+            tell = unbalanced(from);
+        }
+        if (tell)
+            regulate(from);
+        return nullptr;
+    }
     static void on_eager(void*, engine::engine&, engine::incoming&);
     static void on_ready(void*, engine::engine&, engine::incoming&);
     static void on_synchronous(void*, engine::engine&, engine::incoming&);

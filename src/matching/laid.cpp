@@ -139,10 +139,6 @@ private:
     return tree;
 }
 
-} // namespace
-
-namespace {
-
 /// Null where that is nested too deep.
 [[nodiscard]] std::optional<layout::placed> tree_of(laid_sink const& to, std::int64_t count)
 {

@@ -295,25 +295,11 @@ void core::on_relayed(void* self, engine::engine&, engine::incoming& message)
     relayed m;
     if (!c.read_relayed(from, message.head(), e, m) || message.blocks() != 0)
         return c.drop(from, "a relayed message that is none");
-    request* r = nullptr;
-    bool tell = false;
-    {
-        guard const g(c);
-        r = c.posted.match(e);
-        if (r != nullptr) {
-            r->posted_ = false;
-        } else {
-            unexpected_message& u = c.add_unexpected(from, e, m.bytes, 0, 0);
-            u.relay = m;
-            tell = c.unbalanced(from);
-        }
-    }
-    if (r != nullptr) {
-        c.take_relayed(r->sink_, e, from, m, r->result_);
-        return c.finish(*r);
-    }
-    if (tell)
-        c.regulate(from);
+    request* const r = c.match_or_add(from, e, m.bytes, 0, [&](unexpected_message& u) { u.relay = m; });
+    if (r == nullptr)
+        return;
+    c.take_relayed(r->sink_, e, from, m, r->result_);
+    c.finish(*r);
 }
 
 } // namespace towline::matching

@@ -28,7 +28,6 @@ class StaticData(JobTest):
         self.prints("private private private private", 2, "where", TOWLINE_STATIC_DATA="off")
         self.prints("private private private private", 2, "where", TOWLINE_HEAP="off")
         self.prints("private private private private", 2, "where", TOWLINE_HEAP_COMMIT="on")
-        self.prints("private private private private", 1, "where", TOWLINE_SEGMENT="16M", TOWLINE_STATIC_DATA="off")
 
     def test_what_does_not_fit_stays(self) -> None:
         self.prints("private private private private", 2, "where", TOWLINE_SEGMENT="32M")
