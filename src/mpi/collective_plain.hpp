@@ -91,7 +91,8 @@ struct own_block {
     return bytes != 0 && is_memory(buffer) && c.has_peer(root);
 }
 
-[[gnu::always_inline]] inline bool gather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool gather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                    MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
     auto const own = find_own(c, root == c.rank(), {recvbuf, recvcount, recvtype}, {sendbuf, sendcount, sendtype});
@@ -99,7 +100,8 @@ struct own_block {
     return own.bytes != 0 && c.has_peer(root);
 }
 
-[[gnu::always_inline]] inline bool scatter(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool scatter(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                     MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
     auto const own = find_own(c, root == c.rank(), {sendbuf, sendcount, sendtype}, {recvbuf, recvcount, recvtype});
@@ -107,7 +109,8 @@ struct own_block {
     return own.bytes != 0 && c.has_peer(root);
 }
 
-[[gnu::always_inline]] inline bool allgather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool allgather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                       MPI_Count recvcount, MPI_Datatype recvtype)
 {
     auto const own = find_own(c, true, {recvbuf, recvcount, recvtype}, {sendbuf, sendcount, sendtype});
@@ -115,7 +118,8 @@ struct own_block {
     return own.bytes != 0;
 }
 
-[[gnu::always_inline]] inline bool alltoall(plain_call& p, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool alltoall(plain_call& p, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                      MPI_Count recvcount, MPI_Datatype recvtype)
 {
     std::uint64_t const bytes = bytes_of(recvcount, recvtype);
@@ -143,7 +147,8 @@ struct own_block {
     return is_memory(recvbuf) && sendbuf != recvbuf;
 }
 
-[[gnu::always_inline]] inline bool reduce(plain_call& p, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+[[gnu::always_inline]]
+inline bool reduce(plain_call& p, communicator& c, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                    int root)
 {
     bool const is_root = root == c.rank();
@@ -152,14 +157,16 @@ struct own_block {
     return c.has_peer(root) && contributes(p.what, count, datatype) && (!is_root || gets(sendbuf, recvbuf));
 }
 
-[[gnu::always_inline]] inline bool allreduce(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+[[gnu::always_inline]]
+inline bool allreduce(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
     void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     p.what = collective::allreduce(own, recvbuf, static_cast<std::uint64_t>(count), combination_of(op, datatype));
     return contributes(p.what, count, datatype) && gets(sendbuf, recvbuf);
 }
 
-[[gnu::always_inline]] inline bool reduce_scatter_block(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count recvcount,
+[[gnu::always_inline]]
+inline bool reduce_scatter_block(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count recvcount,
                                  MPI_Datatype datatype, MPI_Op op)
 {
     void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
@@ -167,14 +174,16 @@ struct own_block {
     return contributes(p.what, recvcount, datatype) && gets(sendbuf, recvbuf);
 }
 
-[[gnu::always_inline]] inline bool scan(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+[[gnu::always_inline]]
+inline bool scan(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
     void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     p.what = collective::scan(own, recvbuf, static_cast<std::uint64_t>(count), combination_of(op, datatype));
     return contributes(p.what, count, datatype) && gets(sendbuf, recvbuf);
 }
 
-[[gnu::always_inline]] inline bool exscan(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
+[[gnu::always_inline]]
+inline bool exscan(plain_call& p, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
     void const* const own = sendbuf == MPI_IN_PLACE ? recvbuf : sendbuf;
     p.what = collective::exscan(own, recvbuf, static_cast<std::uint64_t>(count), combination_of(op, datatype));
@@ -213,7 +222,8 @@ struct own_block {
     return is_memory(own.at) ? own_block{bytes_of(own.count, own.type), const_cast<void*>(own.at)} : own_block{};
 }
 
-[[gnu::always_inline]] inline bool gatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool gatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                     wide_array recvcounts, wide_array displs, MPI_Datatype recvtype, int root)
 {
     bool const is_root = root == c.rank();
@@ -227,7 +237,8 @@ struct own_block {
     return own.bytes != 0;
 }
 
-[[gnu::always_inline]] inline bool scatterv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype,
+[[gnu::always_inline]]
+inline bool scatterv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array displs, MPI_Datatype sendtype,
                      void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root)
 {
     bool const is_root = root == c.rank();
@@ -241,7 +252,8 @@ struct own_block {
     return own.bytes != 0;
 }
 
-[[gnu::always_inline]] inline bool allgatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+[[gnu::always_inline]]
+inline bool allgatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
                        wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
     if (!read(p.in, c.size(), recvbuf, recvcounts, displs, recvtype))
@@ -252,7 +264,8 @@ struct own_block {
     return own.at != nullptr;
 }
 
-[[gnu::always_inline]] inline bool alltoallv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
+[[gnu::always_inline]]
+inline bool alltoallv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls, MPI_Datatype sendtype,
                       void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
 {
     if (!read(p.out, c.size(), sendbuf, sendcounts, sdispls, sendtype) || !read(p.in, c.size(), recvbuf, recvcounts, rdispls, recvtype))
@@ -261,7 +274,8 @@ struct own_block {
     return p.out.size(c.rank()) == p.in.size(c.rank()) && p.out.at(c.rank()) != p.in.at(c.rank());
 }
 
-[[gnu::always_inline]] inline bool neighbor_allgather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+[[gnu::always_inline]]
+inline bool neighbor_allgather(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype)
 {
     std::uint64_t const sent = bytes_of(sendcount, sendtype), received = bytes_of(recvcount, recvtype);
@@ -271,7 +285,8 @@ struct own_block {
     return is_memory(sendbuf) && is_memory(recvbuf);
 }
 
-[[gnu::always_inline]] inline bool neighbor_allgatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+[[gnu::always_inline]]
+inline bool neighbor_allgatherv(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                                 void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
     std::uint64_t const sent = bytes_of(sendcount, sendtype);
@@ -284,7 +299,8 @@ struct own_block {
     return true;
 }
 
-[[gnu::always_inline]] inline bool neighbor_alltoall(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+[[gnu::always_inline]]
+inline bool neighbor_alltoall(plain_call& p, communicator& c, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
                               void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype)
 {
     std::uint64_t const sent = bytes_of(sendcount, sendtype), received = bytes_of(recvcount, recvtype);
@@ -294,7 +310,8 @@ struct own_block {
     return is_memory(sendbuf) && is_memory(recvbuf);
 }
 
-[[gnu::always_inline]] inline bool neighbor_alltoallv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
+[[gnu::always_inline]]
+inline bool neighbor_alltoallv(plain_call& p, communicator& c, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
                                MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype)
 {
     if (c.topology() == nullptr)

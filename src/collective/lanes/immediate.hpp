@@ -158,7 +158,8 @@ public:
         lanes_.end_use(number_);
     }
     /// Then it `has_read`.
-    [[gnu::always_inline]] void fold(combination const& r, int last, void const* own, void* to, std::uint64_t offset, std::uint64_t count, std::uint64_t all)
+    [[gnu::always_inline]]
+    void fold(combination const& r, int last, void const* own, void* to, std::uint64_t offset, std::uint64_t count, std::uint64_t all)
     {
         std::uint64_t const bytes = count * r.element;
         auto const with = [&](int rank, auto&& use) {

@@ -154,7 +154,8 @@ template <class X>
 
 /// The blocks are of the result, in elements, next to each other; `all` are their bytes.
 template <class X>
-[[gnu::always_inline]] inline void reduce_scatter(X& x, void const* own, void* receive, layout_of_blocks blocks, std::uint64_t all, combination how)
+[[gnu::always_inline]]
+inline void reduce_scatter(X& x, void const* own, void* receive, layout_of_blocks blocks, std::uint64_t all, combination how)
 {
     std::uint64_t const first = blocks.total(x.rank()) * how.element, count = blocks.size(x.rank());
     // In place, the result overwrites this rank's contribution: the fold reads the posted copy instead.
