@@ -51,7 +51,7 @@ public:
         state_.store(state::pending, std::memory_order_relaxed);
         goes_by_messages_ = false;
         if (is_over_lanes()) {
-            run_.start(*schedule_.lanes(), schedule_.is_spoiled());
+            run_.start(*schedule_.lanes(), schedule_.lane_operation(), schedule_.is_spoiled());
             (void)poll();
             return;
         }

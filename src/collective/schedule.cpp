@@ -24,6 +24,7 @@ void schedule::clear() noexcept
     steps_.clear();
     lanes_ = nullptr;
     lane_steps_.clear();
+    lane_operation_ = {};
     operation_ = {};
     begun_ = 0;
     width_ = 0;

@@ -140,6 +140,9 @@ public:
         }
         return has_messages_;
     }
+    /// What the ranks of an operation over lanes compare.
+    void is_called(called operation) noexcept { lane_operation_ = operation; }
+    [[nodiscard]] called lane_operation() const noexcept { return lane_operation_; }
     /// What the steps over lanes combine with.
     void combine_with(combination const& r) noexcept { operation_ = r; }
     [[nodiscard]] std::vector<lane_step> const& lane_steps() const noexcept { return lane_steps_; }
@@ -167,6 +170,7 @@ private:
     std::vector<step> steps_;
     collective::lanes* lanes_ = nullptr;
     std::vector<lane_step> lane_steps_;
+    called lane_operation_;
     combination operation_;
     std::vector<block> blocks_;
     std::size_t begun_ = 0;

@@ -14,6 +14,8 @@
 namespace towline::mpi {
 
 [[noreturn, gnu::cold]] void throw_ending(int code);
+/// Of an operation over lanes.
+[[noreturn, gnu::cold]] void throw_ending(collective::lanes&, collective::ending);
 
 /// Shows the ranks each other's lanes, if all of them share memory. All ranks call it at the same place in their order of operations.
 void introduce(communicator&, char const* call, collective::introduction::of = collective::introduction::of::operations);
@@ -51,7 +53,7 @@ template <collective::routine what>
     auto const wait = [&](auto&& is_met, int rank) { wait_over_lanes(c, name, is_met, [rank] { return rank; }); };
     if (auto const how = collective::run_now<what>(*l, c.team().is_crowded(), k, wait); how != collective::lane_run::state::ended)
         [[unlikely]]
-        throw_ending(code_of(collective::lane_run::ending_of(how)));
+        throw_ending(*l, collective::lane_run::ending_of(how));
     if (l->begun() % collective::progress_every == 0) [[unlikely]]
         process::instance().engine().progress();
     return true;

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <atomic>
+#include <new>
+#include <optional>
 
 namespace towline::mpi {
 namespace {
@@ -25,6 +27,11 @@ int code_of(collective::ending e) noexcept
     case collective::ending::lost: break;
     }
     return MPI_ERR_OTHER;
+}
+
+int code_of(collective::different_calls const& d) noexcept
+{
+    return d.theirs.what() == d.ours.what() ? MPI_ERR_ROOT : MPI_ERR_OTHER;
 }
 
 collective::call_card collective_operation::card() const
@@ -74,6 +81,7 @@ void collective_operation::unpack() const noexcept
 
 void collective_operation::start(communicator& c, std::uint32_t sequence)
 {
+    different_.clear();
     pack();
     request_.start(process::instance().matcher(), c.team(), sequence);
 }
@@ -101,9 +109,20 @@ void collective_operation::leave()
 int collective_operation::finish() noexcept
 {
     int const code = code_of(request_.result());
-    if (code == MPI_SUCCESS) [[likely]]
+    if (code == MPI_SUCCESS) [[likely]] {
         unpack();
-    return code;
+        return code;
+    }
+    collective::lanes* const l = schedule().lanes();
+    auto const different = l != nullptr ? l->take_difference() : std::nullopt;
+    if (!different)
+        return code;
+    try {
+        different_ = text_of(*different);
+    } catch (std::bad_alloc const&) {
+        return code;
+    }
+    return code_of(*different);
 }
 
 char const* collective_operation::meaning_of(int code) noexcept
@@ -126,6 +145,7 @@ void collective_operation::clear() noexcept
     receiving_.clear();
     reduction_.clear();
     spoiled_by_.clear();
+    different_.clear();
 }
 
 collective_operation* pooled_operation::take()

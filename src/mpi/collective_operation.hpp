@@ -20,6 +20,7 @@ namespace towline::mpi {
 
 /// The class of an error, or MPI_SUCCESS.
 [[nodiscard]] int code_of(collective::ending) noexcept;
+[[nodiscard]] int code_of(collective::different_calls const&) noexcept;
 
 class collective_operation {
 public:
@@ -108,7 +109,10 @@ public:
     /// Once after each start, when it is done: unpacks. The code of the error, or MPI_SUCCESS.
     int finish() noexcept;
     /// What that code means here.
-    [[nodiscard]] char const* explain(int code) const noexcept { return spoiled_by_.empty() ? meaning_of(code) : spoiled_by_.c_str(); }
+    [[nodiscard]] char const* explain(int code) const noexcept
+    {
+        return !spoiled_by_.empty() ? spoiled_by_.c_str() : !different_.empty() ? different_.c_str() : meaning_of(code);
+    }
     [[nodiscard]] static char const* meaning_of(int code) noexcept;
 
     /// Nothing is under way: forgets what it was built for.
@@ -141,6 +145,7 @@ private:
     blocks sending_, receiving_;
     description about_;
     std::string spoiled_by_;  ///< empty: by nothing
+    std::string different_;   ///< empty: no rank was found in another operation
 };
 
 /// One from a pool of a few, or a new one; goes back to the pool.

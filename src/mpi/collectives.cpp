@@ -12,6 +12,13 @@ void throw_ending(int code)
     throw failure(code, collective_operation::meaning_of(code));
 }
 
+void throw_ending(collective::lanes& l, collective::ending why)
+{
+    if (auto const different = l.take_difference())
+        throw failure(code_of(*different), text_of(*different));
+    throw_ending(code_of(why));
+}
+
 namespace calls {
 
 using collective::routine;

@@ -67,6 +67,8 @@ std::exception_ptr team_core::error_of(ending how, char const* name) const
     switch (how) {
     case ending::ok: return nullptr;
     case ending::mismatch:
+        if (auto const different = team_.lanes() != nullptr ? team_.lanes()->take_difference() : std::nullopt)
+            return std::make_exception_ptr(usage_error(fmt::format("{}: {}", name, text_of(*different))));
         return std::make_exception_ptr(
             usage_error(fmt::format("{}: the ranks of the team gave rows whose sizes do not fit together", name)));
     case ending::peer_died:

@@ -1,7 +1,10 @@
-/* TOWLINE_CHECK=collectives: ranks that do not call the same are told. Usage: mpi_checks WHAT WAY; WAY is 0 (blocking) or 1 (nonblocking).
-   Prints "RANK CLASS TEXT" of the call in which they differ; before and behind it all is well. */
+/* Ranks that do not call the same are told. Usage: mpi_checks WHAT WAY; WAY is 0 (blocking) or 1 (nonblocking). Prints "RANK CLASS" of the
+   call in which they differ; before and behind it all is well.
+   WAY is u or v: without TOWLINE_CHECK. Over lanes whoever looks at what another rank offers finds it; "RANK CLASS TEXT" of the calls that
+   failed. */
 #include "check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void well(MPI_Comm comm)
@@ -12,6 +15,52 @@ static void well(MPI_Comm comm)
         CHECK(MPI_Allreduce(&i, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS && sum == i * size);
         CHECK(MPI_Ibarrier(comm, &request) == MPI_SUCCESS && MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
     }
+}
+
+/* Pairs of operations; the last rank calls the second. */
+static int call(const char* which, int nonblocking, MPI_Comm comm)
+{
+    int const many = strncmp(which, "big-", 4) == 0 ? 100000 : 1;
+    double *from = calloc((size_t)many * (size_t)size, sizeof *from), *to = calloc((size_t)many * (size_t)size, sizeof *to);
+    const char* name = many > 1 ? which + 4 : which;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = MPI_ERR_INTERN;
+#define CASE(label, call, icall) \
+    if (strcmp(name, label) == 0) \
+        code = nonblocking ? (icall) : (call)
+    CASE("barrier", MPI_Barrier(comm), MPI_Ibarrier(comm, &request));
+    CASE("bcast0", MPI_Bcast(to, many, MPI_DOUBLE, 0, comm), MPI_Ibcast(to, many, MPI_DOUBLE, 0, comm, &request));
+    CASE("bcast1", MPI_Bcast(to, many, MPI_DOUBLE, 1, comm), MPI_Ibcast(to, many, MPI_DOUBLE, 1, comm, &request));
+    CASE("allreduce", MPI_Allreduce(from, to, many, MPI_DOUBLE, MPI_SUM, comm),
+         MPI_Iallreduce(from, to, many, MPI_DOUBLE, MPI_SUM, comm, &request));
+    CASE("reduce0", MPI_Reduce(from, to, many, MPI_DOUBLE, MPI_SUM, 0, comm),
+         MPI_Ireduce(from, to, many, MPI_DOUBLE, MPI_SUM, 0, comm, &request));
+    CASE("gather0", MPI_Gather(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, 0, comm),
+         MPI_Igather(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, 0, comm, &request));
+    CASE("allgather", MPI_Allgather(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, comm),
+         MPI_Iallgather(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, comm, &request));
+    CASE("alltoall", MPI_Alltoall(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, comm),
+         MPI_Ialltoall(from, many, MPI_DOUBLE, to, many, MPI_DOUBLE, comm, &request));
+    CASE("scan", MPI_Scan(from, to, many, MPI_DOUBLE, MPI_SUM, comm), MPI_Iscan(from, to, many, MPI_DOUBLE, MPI_SUM, comm, &request));
+    if (request != MPI_REQUEST_NULL)
+        code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    free(from);
+    free(to);
+    return code;
+}
+
+static void in_order(MPI_Comm comm, const char* pair, int nonblocking)
+{
+    char text[MPI_MAX_ERROR_STRING], first[32] = {0};
+    const char* second = strchr(pair, '+');
+    CHECK(second != NULL);
+    memcpy(first, pair, (size_t)(second - pair));
+    int class = 0, length = 0, code = call(rank == size - 1 ? second + 1 : first, nonblocking, comm);
+    if (code == MPI_SUCCESS)
+        return;
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    printf("%d %d %s\n", rank, class, text);
 }
 
 int main(int argc, char** argv)
@@ -54,9 +103,14 @@ int main(int argc, char** argv)
         code = EITHER(MPI_Neighbor_alltoall(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, comm),
                       MPI_Ineighbor_alltoall(in, 1, MPI_DOUBLE, out, 1, MPI_DOUBLE, comm, &request));
     else
-        CHECK(IS("same"));
+        CHECK(IS("same") || strchr(what, (int)'+') != NULL);
     if (request != MPI_REQUEST_NULL)
         code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (argv[2][0] == 'u' || argv[2][0] == 'v') {
+        in_order(comm, what, argv[2][0] == 'v');
+        MPI_Finalize();
+        return 0;
+    }
     int class = 0, length = 0;
     char text[MPI_MAX_ERROR_STRING];
     MPI_Error_class(code, &class);

@@ -1,4 +1,4 @@
-"""TOWLINE_CHECK=collectives: ranks that do not call the same are told, each by both calls."""
+"""Ranks that do not call the same are told, by both calls: all of them with TOWLINE_CHECK=collectives, else whoever looks at another rank."""
 
 import os
 import re
@@ -34,6 +34,24 @@ class Checks(JobTest):
         code, _, err, _ = self.run_job(3, PROGRAM, "same", "0f", env={**self.env, "TOWLINE_CHECK": "collectives"})
         self.assertNotEqual(code, 0)
         self.assertIn("rank 0 calls MPI_Bcast with root 0, 8 bytes, and rank 2 calls MPI_Bcast with root 1, 8 bytes: the roots differ", err)
+
+    def test_who_looks_at_another_call_is_told_without_being_asked(self) -> None:
+        pairs = ["barrier+allreduce", "allreduce+barrier", "bcast0+barrier", "allreduce+bcast0", "bcast0+allreduce", "allreduce+reduce0",
+                 "gather0+bcast1", "allgather+alltoall", "alltoall+scan", "big-allreduce+big-reduce0", "big-bcast0+big-bcast1",
+                 "big-allgather+big-alltoall", "big-bcast0+allreduce", "barrier+big-scan"]
+        for pair in pairs:
+            for way in "uv":
+                for ranks in (2, 3):
+                    with self.subTest(pair=pair, way=way, ranks=ranks):
+                        env = {**self.env, "TOWLINE_LANES": "first"}
+                        code, out, err, _ = self.run_job(ranks, PROGRAM, pair, way, env=env)
+                        self.assertEqual((code, err), (0, ""))
+                        names = [re.sub("^big-|[01]$", "", name.replace("big-", "")) for name in pair.split("+")]
+                        told = [line for line in out.splitlines() if "this rank" in line]
+                        self.assertTrue(told, out)
+                        for line in told:
+                            for name in names:
+                                self.assertIn(name, line)
 
 
 if __name__ == "__main__":

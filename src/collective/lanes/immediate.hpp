@@ -24,8 +24,8 @@ public:
 
     /// Begins; then `run`, once.
     template <class Wait>
-    immediate(lanes& l, bool crowded, Wait const& wait) noexcept
-        : lanes_(l), number_(l.begin()), offers_(l, number_), looks_around_(collective::looks_around(l.size(), crowded)),
+    immediate(lanes& l, called operation, bool crowded, Wait const& wait) noexcept
+        : lanes_(l), number_(l.begin()), offers_(l, number_, operation), looks_around_(collective::looks_around(l.size(), crowded)),
           looks_(crowded ? looks_crowded : looks), waits_(&wait),
           wait_([](void const* self, bool (*is_met)(void*), void* context, int rank) {
               (*static_cast<Wait const*>(self))([=] { return is_met(context); }, rank);
@@ -89,7 +89,7 @@ public:
             return offers_.post(data, bytes, stage, whom);
         lanes::slot& mine = lanes_.mine(number_);
         copy(mine.contents(), data, bytes);
-        mine.set(lanes::offer::in_slot, bytes);
+        mine.set(offers_.terms(lanes::offer::in_slot, bytes));
         lanes_.publish(number_, stage, whom);
         lanes_.count_posted(bytes);
     }
@@ -121,7 +121,7 @@ public:
     {
         offers_.offer_table(blocks, end, apart, 1, all_ranks);
     }
-    void tell(int whom, std::uint64_t number) noexcept { offers_.tell(number, 2, whom); }
+    void tell(int whom, std::uint64_t number, int stage = 2) noexcept { offers_.tell(number, stage, whom); }
     void tell_nothing() noexcept { tell(all_ranks, 0); }
     void mark(int stage, int whom = all_ranks) noexcept { lanes_.publish(number_, stage, whom); }
     void meet(int rank, int stage = 1)
@@ -130,9 +130,12 @@ public:
     }
     void meet_all()
     {
-        for (int r = 0; r < lanes_.size(); ++r)
-            if (r != lanes_.rank())
-                meet(r);
+        for (int r = 0; r < lanes_.size(); ++r) {
+            if (r == lanes_.rank())
+                continue;
+            meet(r);
+            offers_.require_same(r, lanes_.of(r, number_).offers());
+        }
         lanes_.all_are_at(number_);
     }
     void stay(int rank, std::uint64_t told = 0)
@@ -141,7 +144,7 @@ public:
         auto const there = lanes_.of(rank, number_).offers();
         if (lanes_.has_reached(rank, number_, 3) && there.what == lanes::offer::failed)
             throw lane_run::failure_of(there);
-        if (told != 0 && there != lanes::slot::terms{lanes::offer::nothing, told})
+        if (told != 0 && there.word() != offers_.terms(lanes::offer::nothing, told).word())
             throw state::failed_mismatch;
     }
 
@@ -180,10 +183,10 @@ public:
 private:
     /// Looks at a slot before it waits: the others are about to come, most of the time, where they have cores.
     static constexpr int looks = 200, looks_crowded = 1;
-    /// Looks for a stage between two looks for the dead.
-    static constexpr std::uint32_t looks_at_dead = 256;
+    /// Looks for a stage between two looks for those who died, or did another operation in which nobody waits for them.
+    static constexpr std::uint32_t looks_at_others = 256;
 
-    /// Until has_come(), which is up to `rank`; throws if that died instead.
+    /// Until has_come(), which is up to `rank`; throws if that died instead, or finished the operation.
     template <class HasCome>
     void await(int rank, HasCome has_come)
     {
@@ -196,21 +199,26 @@ private:
     [[gnu::noinline]] void wait_for(int rank, HasCome has_come)
     {
         std::uint32_t idle = 0;
-        bool is_dead = false;
+        bool is_dead = false, has_finished = false;
         auto is_met = [&] {
             if (has_come())
                 return true;
-            // What it stored before it died is seen when its death is.
-            is_dead = is_dead || (++idle % looks_at_dead == 0 && lanes_.is_gone(rank) && !has_come());
-            return is_dead;
+            if (++idle % looks_at_others != 0)
+                return false;
+            // What it stored before it died, or finished, is seen when that is.
+            is_dead = lanes_.is_gone(rank) && !has_come();
+            has_finished = !is_dead && lanes_.has_finished(rank, number_) && !has_come();
+            return is_dead || has_finished;
         };
         wait_(waits_, [](void* met) { return (*static_cast<decltype(is_met)*>(met))(); }, &is_met, rank);
         if (is_dead)
             throw state::failed_dead;
+        if (has_finished)
+            offers_.refuse_finished(rank);
     }
     [[nodiscard]] bool is_in_slot(int rank, std::uint64_t all) noexcept
     {
-        return lanes_.of(rank, number_).offers() == lanes::slot::terms{lanes::offer::in_slot, all};
+        return lanes_.of(rank, number_).offers(offers_.terms(lanes::offer::in_slot, all));
     }
     void take_shown(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
@@ -243,7 +251,7 @@ private:
     [[gnu::noinline]] void take_back(state why)
     {
         lanes_.end_use(number_);
-        lanes_.fail(number_, static_cast<std::uint64_t>(why));
+        lanes_.fail(number_, static_cast<std::uint64_t>(why), offers_.operation());
         for (int r = 0; r < lanes_.size(); ++r) {
             try {
                 if (r != lanes_.rank())

@@ -83,7 +83,7 @@ public:
         s.to = shared;
     }
     /// Offers nothing: this rank has written `bytes` into what `whom` lent, or has none for it.
-    void tell(int whom, std::uint64_t bytes) { s_.over_lanes(kind::tell, 2, whom).size = bytes; }
+    void tell(int whom, std::uint64_t bytes, int stage = 2) { s_.over_lanes(kind::tell, stage, whom).size = bytes; }
     /// Of an operation of no bytes, which counts as others do: who expects some finds out.
     void tell_nothing() { tell(all_ranks, 0); }
     /// The n-th block for this rank in the table of `rank`.

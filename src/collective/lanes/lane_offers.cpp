@@ -26,7 +26,7 @@ void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int who
     lanes::slot& mine = lanes_.mine(number_);
     move_bytes(fits ? mine.contents() : lanes_.my_payload(number_), data, bytes);
     lanes_.count_posted(bytes);
-    mine.set(fits ? lanes::offer::in_slot : lanes::offer::behind, bytes);
+    mine.set(terms(fits ? lanes::offer::in_slot : lanes::offer::behind, bytes));
     lanes_.publish(number_, stage, whom);
     if (!fits)
         prepare_payload(bytes);
@@ -73,7 +73,8 @@ void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t 
     }
     if (shared != nullptr)
         mine.send = lanes_.memory().find(shared, end);
-    mine.set(shared != nullptr ? lanes::offer::table_lent : fits ? lanes::offer::table_in_slot : lanes::offer::table_behind, blocks.size());
+    auto const how = shared != nullptr ? lanes::offer::table_lent : fits ? lanes::offer::table_in_slot : lanes::offer::table_behind;
+    mine.set(terms(how, blocks.size()));
     lanes_.publish(number_, stage, whom);
     if (shared == nullptr && !fits)
         prepare_payload(end);
@@ -81,7 +82,7 @@ void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t 
 
 void lane_offers::tell(std::uint64_t number, int stage, int whom) noexcept
 {
-    lanes_.mine(number_).set(lanes::offer::nothing, number);
+    lanes_.mine(number_).set(terms(lanes::offer::nothing, number));
     lanes_.publish(number_, stage, whom);
 }
 
@@ -93,7 +94,7 @@ void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64
     mine.receive = receive;
     mine.receive_size = receive_bytes;
     mine.claims.store(0, std::memory_order_relaxed);
-    mine.set(lanes::offer::lent, send_bytes);
+    mine.set(terms(lanes::offer::lent, send_bytes));
     lanes_.publish(number_, stage, whom);
 }
 
@@ -118,9 +119,22 @@ lanes::slot::terms lane_offers::terms_of(int rank)
     bool const may_be_lent = there.what == lanes::offer::lent || there.what >= lanes::offer::table_in_slot;
     if (may_be_lent && rank != lanes_.rank() && lanes_.begin_use(rank, number_))
         there = s.offers();
-    if (there.what == lanes::offer::failed)
-        throw lane_run::failure_of(there);
+    require_same(rank, there);
     return there;
+}
+
+void lane_offers::refuse_finished(int rank) const
+{
+    lanes_.note({rank, {}, operation_});
+    throw state::failed_mismatch;
+}
+
+void lane_offers::refuse(int rank, lanes::slot::terms const& there) const
+{
+    if (there.operation == operation_ || there.operation == called{})
+        throw lane_run::failure_of(there);
+    lanes_.note({rank, there.operation, operation_});
+    throw state::failed_mismatch;
 }
 
 lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected)

@@ -17,7 +17,7 @@ class lane_table;
 /// As one rank sees it. Its own slot may be written (lanes::may_write), and it meets others before it looks at theirs.
 class lane_offers {
 public:
-    lane_offers(lanes& l, std::uint64_t number) noexcept : lanes_(l), number_(number) {}
+    lane_offers(lanes& l, std::uint64_t number, called operation) noexcept : lanes_(l), number_(number), operation_(operation) {}
     [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
 
     /// A copy, in the slot or behind it: at most lanes::payload_bytes.
@@ -29,10 +29,20 @@ public:
     void offer_table(std::span<lane_block const>, std::uint64_t end, std::byte* shared, int stage, int whom);
     /// Nothing, but a number.
     void tell(std::uint64_t number, int stage, int whom) noexcept;
+    [[nodiscard]] called operation() const noexcept { return operation_; }
+    [[nodiscard]] lanes::slot::terms terms(lanes::offer what, std::uint64_t bytes) const noexcept { return {what, bytes, operation_}; }
 
     // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached. Of what
     // was lent, the caller says when it uses it no more (lanes::end_use).
 
+    /// Throws where that rank, which has offered something, is in another operation, or has failed.
+    void require_same(int rank, lanes::slot::terms const& there) const
+    {
+        if (there.operation != operation_ || there.what == lanes::offer::failed) [[unlikely]]
+            refuse(rank, there);
+    }
+    /// That rank finished the operation without what it was to offer.
+    [[noreturn, gnu::cold]] void refuse_finished(int rank) const;
     /// `size` bytes at `offset` of `expected` that it offers.
     [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     /// Such bytes, and whether their lines are taken when they are read (base/copy.hpp).
@@ -93,8 +103,11 @@ private:
     /// What an entry of that rank's table lent.
     [[nodiscard]] std::byte* lent_by(int rank, lane_entry const&);
 
+    [[noreturn, gnu::cold]] void refuse(int rank, lanes::slot::terms const&) const;
+
     lanes& lanes_;
     std::uint64_t const number_;
+    called const operation_;
 };
 
 /// memcpy, for bytes that may be many.

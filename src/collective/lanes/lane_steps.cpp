@@ -69,7 +69,7 @@ bool lane_run::end()
     if (!has_told_) {
         if (!lanes_->may_write(number_, false) && !lanes_->is_anybody_gone())
             return false;
-        lanes_->fail(number_, static_cast<std::uint64_t>(failure_));
+        lanes_->fail(number_, static_cast<std::uint64_t>(failure_), operation_);
         has_told_ = true;
         met_ = 0;
     }
@@ -114,7 +114,7 @@ bool lane_run::stay(lane_step const& s)
     auto const there = lanes_->has_reached(s.rank, number_, 1) ? lanes_->of(s.rank, number_).offers() : lanes::slot::terms{};
     if (there.what == lanes::offer::failed && lanes_->has_reached(s.rank, number_, 3))
         throw failure_of(there);
-    if (s.expected != 0 && there != lanes::slot::terms{lanes::offer::nothing, s.expected})
+    if (s.expected != 0 && there.word() != offers().terms(lanes::offer::nothing, s.expected).word())
         throw state::failed_mismatch;
     return true;
 }
@@ -133,11 +133,15 @@ bool lane_run::meet_one(int rank, int stage)
     if (lanes_->has_reached(rank, number_, stage)) {
         // What it was to do, it has not done.
         if (lanes_->has_reached(rank, number_, 3) && lanes_->of(rank, number_).offers().what == lanes::offer::failed)
-            throw failure_of(lanes_->of(rank, number_).offers());
+            offers().require_same(rank, lanes_->of(rank, number_).offers());
         return true;
     }
-    if (++idle_ % looks == 0 && lanes_->is_gone(rank) && !lanes_->has_reached(rank, number_, stage))
+    if (++idle_ % looks != 0)
+        return false;
+    if (lanes_->is_gone(rank) && !lanes_->has_reached(rank, number_, stage))
         throw state::failed_dead;
+    if (lanes_->has_finished(rank, number_) && !lanes_->has_reached(rank, number_, stage))
+        offers().refuse_finished(rank);
     return false;
 }
 
@@ -145,9 +149,14 @@ bool lane_run::meet(lane_step const& s)
 {
     if (s.rank != all_ranks)
         return meet_one(s.rank, s.stage);
-    for (; met_ < lanes_->size(); ++met_)
-        if (met_ != lanes_->rank() && !meet_one(met_, s.stage))
+    for (; met_ < lanes_->size(); ++met_) {
+        if (met_ == lanes_->rank())
+            continue;
+        if (!meet_one(met_, s.stage))
             return false;
+        if (s.stage == 1)
+            offers().require_same(met_, lanes_->of(met_, number_).offers());
+    }
     met_ = 0;
     lanes_->all_are_at(number_);
     return true;
@@ -155,7 +164,7 @@ bool lane_run::meet(lane_step const& s)
 
 lane_offers lane_run::offers() const noexcept
 {
-    return {*lanes_, number_};
+    return {*lanes_, number_, operation_};
 }
 
 namespace {

@@ -28,7 +28,7 @@ struct lane_step {
         post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes
         lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are
         mark,      ///< says that this rank has come so far
-        meet,      ///< waits for the stage of `rank`, or of all
+        meet,      ///< waits for the stage of `rank`, or of all; for stage 1 of all: who have all offered something
         take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
         push,      ///< copies `size` bytes from `from` to `offset` of what `rank` lent to be written
         take_shared, ///< take, while `rank` does push_shared, or the other way round: each does what the other has not done yet
@@ -68,9 +68,10 @@ public:
     enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost, retreats };
 
     /// `spoiled`: as of schedule.
-    void start(lanes& l, bool spoiled = false) noexcept
+    void start(lanes& l, called operation, bool spoiled = false) noexcept
     {
         lanes_ = &l;
+        operation_ = operation;
         number_ = l.begin();
         at_ = 0;
         met_ = 0;
@@ -110,6 +111,7 @@ private:
 
     lanes* lanes_ = nullptr;
     std::uint64_t number_ = 0;
+    called operation_;
     std::size_t at_ = 0;
     int met_ = 0;  ///< ranks that the meeting under way has seen
     std::uint32_t idle_ = 0;

@@ -23,7 +23,7 @@ lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, l
     new (&own_->users) std::atomic<std::uint32_t>(static_cast<std::uint32_t>(peers_.size()));
     for (std::uint64_t n = 0; n < limits_.slots; ++n) {
         new (&mine(n).stage) std::atomic<std::uint64_t>(0);
-        mine(n).set(offer::nothing, 0);
+        mine(n).set({offer::nothing, 0, {}});
     }
 }
 
@@ -32,7 +32,7 @@ void lanes::abandon(std::unique_ptr<lanes> l, std::uint64_t why) noexcept
     if (l->own_ == nullptr)
         return;
     for (std::uint64_t n = 0; n < l->limits_.slots; ++n) {
-        l->mine(n).set(offer::failed, why);
+        l->mine(n).set({offer::failed, why, {}});
         l->mine(n).stage.store(~std::uint64_t{0}, std::memory_order_release);
     }
     l->own_->finished.store(~std::uint64_t{0}, std::memory_order_release);

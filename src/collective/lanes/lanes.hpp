@@ -18,6 +18,7 @@
 
 #include "base/event_count.hpp"
 #include "base/prefetch.hpp"
+#include "collective/called.hpp"
 #include "collective/lanes/node_memory.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -41,9 +43,9 @@ public:
 
     struct alignas(64) slot {
         std::atomic<std::uint64_t> stage;
-        /// Bytes, or entries, of what is offered << 3 | offer. A rank that fails writes it again while others read: what it had offered
-        /// stays where it is.
-        std::atomic<std::uint64_t> size;
+        /// `terms`: which operation << 48 | bytes, or entries, of what is offered << 3 | offer. A rank that fails writes it again while others
+        /// read: what it had offered stays where it is.
+        std::atomic<std::uint64_t> word;
         std::uint64_t send;   ///< in the slot: the bytes begin here. lent: where the send buffer is, or the table
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
@@ -52,18 +54,20 @@ public:
 
         struct terms {
             offer what;
-            std::uint64_t bytes;
-            friend bool operator==(terms const&, terms const&) = default;
+            std::uint64_t bytes;  ///< below 2^45
+            called operation;
+            [[nodiscard]] std::uint64_t word() const noexcept
+            {
+                return std::uint64_t{operation.word()} << 48 | bytes << 3 | static_cast<std::uint64_t>(what);
+            }
         };
         [[nodiscard]] terms offers() const noexcept
         {
-            std::uint64_t const w = size.load(std::memory_order_relaxed);
-            return {static_cast<offer>(w & 7), w >> 3};
+            std::uint64_t const w = word.load(std::memory_order_relaxed);
+            return {static_cast<offer>(w & 7), w << 16 >> 19, called::from_word(static_cast<std::uint16_t>(w >> 48))};
         }
-        void set(offer o, std::uint64_t bytes) noexcept
-        {
-            size.store(bytes << 3 | static_cast<std::uint64_t>(o), std::memory_order_relaxed);
-        }
+        [[nodiscard]] bool offers(terms const& t) const noexcept { return word.load(std::memory_order_relaxed) == t.word(); }
+        void set(terms const& t) noexcept { word.store(t.word(), std::memory_order_relaxed); }
         [[nodiscard]] std::byte* contents() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
     static_assert(sizeof(slot) == 16 + inline_bytes);
@@ -168,9 +172,9 @@ public:
     }
     /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They get on: a failed rank has reached every stage.
     /// What it lent is used by nobody who does not use it already (is_used_by).
-    void fail(std::uint64_t number, std::uint64_t why) noexcept
+    void fail(std::uint64_t number, std::uint64_t why, called operation) noexcept
     {
-        mine(number).set(offer::failed, why);
+        mine(number).set({offer::failed, why, operation});
         publish(number, stages - 1, everybody);
         base::heavy_fence(fences_);
     }
@@ -209,6 +213,21 @@ public:
     [[nodiscard]] bool has_finished(int rank, std::uint64_t number) const noexcept
     {
         return all_[static_cast<std::size_t>(rank)]->finished.load(std::memory_order_acquire) >= number;
+    }
+    /// A rank was found to be in another operation; for the text of the error.
+    void note(different_calls const& d) noexcept
+    {
+        difference_.store(static_cast<std::uint64_t>(d.rank) << 32 | static_cast<std::uint64_t>(d.theirs.word()) << 16 | d.ours.word(),
+                          std::memory_order_relaxed);
+    }
+    /// What was noted since the last call. Any thread.
+    [[nodiscard]] std::optional<different_calls> take_difference() noexcept
+    {
+        std::uint64_t const d = difference_.exchange(0, std::memory_order_relaxed);
+        if (d == 0)
+            return {};
+        return different_calls{static_cast<int>(d >> 32), called::from_word(static_cast<std::uint16_t>(d >> 16)),
+                               called::from_word(static_cast<std::uint16_t>(d))};
     }
     void count_posted(std::uint64_t bytes) noexcept { counts_.posted += bytes; }
     void count_moved(std::uint64_t bytes) noexcept { counts_.moved += bytes; }
@@ -262,6 +281,7 @@ private:
     bool const is_tight_;
     int used_ = nobody;  ///< whose buffers this rank uses now
     node_memory::counts counts_;
+    std::atomic<std::uint64_t> difference_{0};  ///< different_calls: rank << 32 | theirs << 16 | ours; 0: none
 };
 
 } // namespace towline::collective

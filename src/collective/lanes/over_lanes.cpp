@@ -6,6 +6,7 @@ namespace towline::collective::over_lanes {
 
 void build(schedule& s, call const& c, bool crowded)
 {
+    s.is_called({c.what, c.root});
     lane_builder x(s, crowded);
     programs::with_routine(c.what, [&](auto what) { programs::perform<what()>(x, c); });
 }

@@ -4,9 +4,10 @@
 // each rank chooses its executor by itself. These programs handle bytes that are shown; lent.hpp handles more.
 //
 //   show, post, table     offer bytes in place or by copy, a copy, or a table of blocks
-//   meet, meet_all, stay  wait until other ranks reach a stage, or need nothing more from this rank
+//   meet, meet_all, stay  wait until other ranks reach a stage, or need nothing more from this rank; meet_all: all have offered something
 //   take, take_block      copy what another rank offers
 //   fold                  combine what several ranks offer
+//   tell                  offer nothing, but a number
 //   mark, has_read        publish a stage of this rank
 //   stays                 wait until the others have read what this rank showed
 //
@@ -28,13 +29,13 @@ template <class X>
 [[gnu::always_inline]] inline void barrier(X& x)
 {
     if (x.looks_around()) {
-        x.mark(1);
+        x.tell(all_ranks, 0, 1);
         x.meet_all();
     } else if (x.rank() == 0) {
         x.meet_all();
-        x.mark(2);
+        x.tell(all_ranks, 0);
     } else {
-        x.mark(1, 0);
+        x.tell(0, 0, 1);
         x.stay(0);
     }
 }

@@ -69,7 +69,7 @@ template <routine what>
 template <routine what, class Wait>
 [[nodiscard, gnu::always_inline]] inline lane_run::state run_now(lanes& l, bool crowded, call const& c, Wait const& wait)
 {
-    immediate x(l, crowded, wait);
+    immediate x(l, called(what, c.root), crowded, wait);
     return x.run(programs::has_tables(what), [&]() __attribute__((always_inline)) { programs::perform<what>(x, c); });
 }
 

@@ -274,7 +274,7 @@ struct two {
             s.allow(&t.l[rank]);
             col::team who(7, rank, {.size = 2});
             build(s, who);
-            r.start(t.l[rank]);
+            r.start(t.l[rank], s.lane_operation());
         }
         [[nodiscard]] state advance() { return r.advance(s.lane_steps(), s.operation()); }
         col::schedule s;
@@ -449,7 +449,7 @@ TEST_F(lists, among_threads)
                     s.allow(&mine);
                     job[static_cast<std::size_t>(rank)].build(s, t);
                     col::lane_run run;
-                    run.start(mine);
+                    run.start(mine, s.lane_operation());
                     for (state how = state::waits; how != state::ended; how = run.advance(s.lane_steps(), s.operation())) {
                         ASSERT_EQ(how, state::waits);
                         std::this_thread::yield();
@@ -478,7 +478,7 @@ struct damaged_lanes {
     static void entries(std::byte* at, std::vector<col::lane_entry> const& e) { std::ranges::copy(std::as_bytes(std::span(e)), at); }
     void offer(col::lanes::offer o, std::uint64_t n)
     {
-        slot().set(o, n);
+        slot().set({o, n, operation});
         all[0]->publish(1, 1, 1);
     }
     void in_slot(std::vector<col::lane_entry> const& e)
@@ -500,7 +500,7 @@ struct damaged_lanes {
         s.allow(&good);
         build(s, t);
         col::lane_run r;
-        r.start(good);
+        r.start(good, s.lane_operation());
         state how = state::waits;
         for (int i = 0; i < 1000 && how == state::waits; ++i)
             how = r.advance(s.lane_steps(), s.operation());
@@ -517,6 +517,7 @@ struct damaged_lanes {
 
     threads_memory memory;
     std::vector<std::unique_ptr<col::lanes>> all;
+    col::called operation{col::routine::alltoallv, -1};  ///< of rank 0
     guarded landing{8};
 };
 
@@ -578,12 +579,12 @@ TEST(damaged, nothing_outside_is_read)
             d.offer(offer_kind::table_lent, 1);
         });
     }
-    for (std::uint64_t const count : {std::uint64_t{683}, std::uint64_t{1} << 32, ~std::uint64_t{0} >> 3}) {
+    for (std::uint64_t const count : {std::uint64_t{683}, std::uint64_t{1} << 32, ~std::uint64_t{0} >> 19}) {
         expect_lost([&](auto& d) { d.offer(offer_kind::table_in_slot, count); });
         expect_lost([&](auto& d) { d.offer(offer_kind::table_behind, count); });
         expect_lost([&](auto& d) {
             d.slot().send = d.memory.find(d.all[0]->my_payload(1), 1);
-            d.offer(offer_kind::table_lent, count * 1000);
+            d.offer(offer_kind::table_lent, std::min(count * 1000, ~std::uint64_t{0} >> 19));
         });
     }
     expect_lost([&](auto& d) { d.offer(offer_kind::table_in_slot, 11); });
@@ -615,6 +616,7 @@ TEST(damaged, nothing_outside_is_written)
         damaged_lanes d;
         d.slot().receive = ~std::uint64_t{0} / 2;
         d.slot().receive_size = big.size();
+        d.operation = {col::routine::gatherv, 0};
         d.offer(offer_kind::lent, 0);
         if (has_left)
             d.all[0]->publish(1, 2, 1);
@@ -622,6 +624,7 @@ TEST(damaged, nothing_outside_is_written)
     }
     for (std::uint64_t const word : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
         damaged_lanes d;
+        d.operation = {};
         d.behind({{1, entry::written, word, big.size()}});
         EXPECT_EQ(d.run([&](auto& s, auto&) {
             col::lane_builder b(s, false);

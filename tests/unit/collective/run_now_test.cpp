@@ -73,7 +73,7 @@ struct member {
         s.allow(&l);
         col::over_lanes::build(s, c, crowded);
         col::lane_run run;
-        run.start(l);
+        run.start(l, s.lane_operation());
         state how = state::waits;
         until([&] { return (how = how == state::waits ? run.advance(s.lane_steps(), s.operation()) : how) != state::waits; }, 0);
         return how;
@@ -476,6 +476,50 @@ TEST(run_now, different_sizes_end_as_a_mismatch_and_the_next_operation_is_well)
                 ASSERT_EQ(m.allreduce(in, out, 5), state::ended);
             }
         });
+    }
+}
+
+TEST(run_now, different_operations_are_found_by_who_looks_and_the_next_operation_is_well)
+{
+    for (bool const crowded : {false, true}) {
+        threads_memory memory;
+        std::atomic<int> told{0};
+        among(memory, 3, crowded, [&](member& m) {
+            std::vector<std::uint64_t> in(64), out(64);
+            col::called const barrier{col::routine::barrier, -1}, sum{col::routine::allreduce, -1}, second{col::routine::bcast, 1};
+            for (int n = 0; n < 300; ++n) {
+                // The same offer in other operations: as many bytes, in as many slots before.
+                bool const is_odd = m.rank == 1;
+                state const mixed = is_odd ? m.allreduce(in.data(), out.data(), 1) : m.barrier();
+                if (is_odd || !crowded || m.rank == 0) {
+                    EXPECT_EQ(mixed, state::failed_mismatch);
+                }
+                // None where a rank of the same operation failed before.
+                if (auto const d = m.l.take_difference()) {
+                    told.fetch_add(1);
+                    EXPECT_EQ(d->ours, is_odd ? sum : barrier);
+                    EXPECT_EQ(d->theirs, is_odd ? barrier : sum);
+                }
+                state const rooted = m.bcast(in.data(), 1, is_odd ? 1 : 0);
+                if (m.rank == 2) {
+                    EXPECT_EQ(rooted, state::ended);
+                }
+                EXPECT_FALSE(m.l.take_difference());
+                state const other = m.bcast(in.data(), 1, m.rank == 2 ? 1 : 0);
+                if (m.rank == 2) {
+                    EXPECT_EQ(other, state::failed_mismatch);
+                    auto const d = m.l.take_difference();
+                    EXPECT_TRUE(d);
+                    if (d) {
+                        EXPECT_EQ(d->rank, 1);
+                        EXPECT_EQ(d->ours, second);
+                        EXPECT_EQ(d->theirs, col::called{});  // it offered nothing, and went on
+                    }
+                }
+                EXPECT_EQ(m.barrier(), state::ended);
+            }
+        });
+        EXPECT_GE(told.load(), 300);
     }
 }
 

@@ -46,7 +46,7 @@ struct pair_of_ranks {
                 if (here)
                     expected[i].clear();
             }
-            runs[i].start(*all[i]);
+            runs[i].start(*all[i], schedules[i].lane_operation());
         }
     }
     state advance(int r)

@@ -59,7 +59,7 @@ TEST(taking_back, who_failed_stays_while_somebody_uses_what_it_lent)
         s.allow(l.get());
         col::over_lanes::build(s, col::allreduce(in.data(), out.data(), words, {&act, &me, 8, false}), false);
         col::lane_run run;
-        run.start(*l);
+        run.start(*l, s.lane_operation());
         state how = state::waits;
         for (std::uint64_t since = 0; how == state::waits;) {
             how = run.advance(s.lane_steps(), s.operation());
@@ -101,7 +101,7 @@ TEST(taking_back, who_failed_does_not_wait_for_who_never_comes_and_who_comes_lat
                 s.allow(l.get());
                 col::over_lanes::build(s, c, false);
                 col::lane_run run;
-                run.start(*l);
+                run.start(*l, s.lane_operation());
                 while ((how = run.advance(s.lane_steps(), s.operation())) == state::waits)
                     std::this_thread::yield();
             } else {
