@@ -99,7 +99,7 @@ bool is_static_data(std::string_view text)
 
 bool is_layout(std::string_view text)
 {
-    return find_word(text, {"pack", "basic", "memo", "optimized"}).has_value();
+    return find_word(text, {"pack", "pipelined", "basic", "memo", "optimized"}).has_value();
 }
 
 bool is_level(std::string_view text)
@@ -141,7 +141,7 @@ constexpr std::array table{
     setting_entry{"TOWLINE_MEMBARRIER", on_off, "on", "whether waking uses membarrier(2) instead of a fence", is_switch},
     setting_entry{"TOWLINE_LANES", "on, off or first", "on", "whether collective operations go over shared memory", is_lanes},
     setting_entry{"TOWLINE_WAY", "auto, direct, relay or relay-past", "auto", "how messages of 2 KiB to 1 MiB travel", is_way},
-    setting_entry{"TOWLINE_LAYOUT", "pack, basic, memo or optimized", "optimized", "how messages of derived datatypes travel",
+    setting_entry{"TOWLINE_LAYOUT", "pack, pipelined, basic, memo or optimized", "optimized", "how messages of derived datatypes travel",
                   is_layout},
     setting_entry{"TOWLINE_DETERMINISTIC", on_off, "off", "whether reductions combine in one order, whatever way they go", is_switch},
     setting_entry{"TOWLINE_WATCHDOG", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",

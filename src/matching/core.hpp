@@ -4,6 +4,7 @@
 
 #include "base/coldness.hpp"
 #include "heap/heap.hpp"
+#include "layout/stream.hpp"
 #include "matching/laid.hpp"
 #include "matching/lock.hpp"
 #include "matching/matcher.hpp"
@@ -189,10 +190,17 @@ struct core {
     }
     /// Sends the message so, if that is its way now. The send has ended then. False: nothing happened.
     [[nodiscard]] bool relay(peer to, packed_envelope, void const* data, std::uint64_t bytes) noexcept;
+    /// The same of data that do not lie in a row. `may_be_read`: the receiver can copy them from where they are.
+    [[nodiscard]] bool relay_laid(peer to, packed_envelope, laid_source const&, bool may_be_read) noexcept;
     [[nodiscard]] relay_path* path_to(peer) noexcept;
+    /// The path, which is busy from now on; null: it is already, or nothing is relayed to that peer now.
+    [[nodiscard]] relay_path* take_path(peer) noexcept;
     [[nodiscard]] send_way way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] send_way way_of_laid(relay_path&, laid_source const&, layout::stream const&, bool may_be_read) noexcept;
     [[nodiscard]] bool has_room(relay_path::place&, peer to, std::uint64_t bytes) noexcept;
-    [[nodiscard]] bool pass_on(relay_path&, peer to, packed_envelope, std::byte const* data, std::uint64_t bytes, send_way) noexcept;
+    /// put(to, at, n) copies bytes [at, at + n) of the message. `past`: with stores past the caches.
+    template <class Put>
+    [[nodiscard]] bool pass_on(relay_path&, peer to, packed_envelope, std::uint64_t bytes, bool past, Put const& put) noexcept;
     void forget_paths() noexcept;
     std::unique_ptr<std::atomic<relay_path*>[]> paths;  ///< by peer; null: none so far. No lock
     std::atomic<std::uint64_t> relay_bytes{0};          ///< of all blocks. No lock

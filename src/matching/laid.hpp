@@ -3,6 +3,9 @@
 // where they have to be, each byte once. What a sender shows, it makes once for a datatype and a count; what a receiver has read and joined
 // with a layout of its own, it remembers by what it means: so neither a freed datatype nor a handle or an address that is used again can
 // mislead it.
+//
+// Or the sender packs into a relay block (relay.hpp) while the receiver unpacks from it: twice, but at the same time, and no line of either
+// buffer crosses to the other core. That is better for data that are written for each message, and works from any memory.
 
 #include "layout/copy_plan.hpp"
 #include "layout/datatype.hpp"
@@ -18,10 +21,11 @@ namespace towline::matching {
 
 /// As TOWLINE_LAYOUT has it: how messages of derived datatypes travel where the receiver can read the sender's memory.
 enum class layout_design : std::uint8_t {
-    pack,       ///< the sender packs, the receiver unpacks
+    pack,       ///< the sender packs, then the receiver unpacks
+    pipelined,  ///< both at the same time, by way of a relay block
     basic,      ///< straight; layouts are written, read and joined for each message
     memo,       ///< the sender keeps what it wrote, the receiver what it read
-    optimized,  ///< and what it joined
+    optimized,  ///< and what it joined; or pipelined, where that is measured to be faster
 };
 [[nodiscard]] layout_design wished_design();
 
@@ -47,6 +51,16 @@ private:
     std::uint64_t span_ = 0;
     std::span<std::uint64_t> form_;
     layout::meaning meaning_;
+};
+
+/// What a message is made of: `count` elements at `buffer`, of `bytes` bytes. The layout is null where the receiver cannot, or shall not, copy
+/// them from there.
+struct laid_source {
+    layout::datatype const* type = nullptr;
+    std::int64_t count = 0;
+    void const* buffer = nullptr;
+    std::uint64_t bytes = 0;
+    shown_layout const* shown = nullptr;
 };
 
 /// Where a message goes: `count` elements at `buffer`; without a type, as many bytes in a row.

@@ -67,7 +67,7 @@ struct options {
 [[nodiscard]] std::optional<send_way> wished_way();
 
 struct unexpected_message;
-class shown_layout;
+struct laid_source;
 
 /// A message that was taken out of the queue by improbe or mprobe, for start_receive. Its end drops the message. Must end before the
 /// matcher.
@@ -125,13 +125,14 @@ public:
 
     /// Starts a send; the request must be done and stay until it is again.
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
-    /// Starts a send of `bytes` bytes of data that lie in the buffer as the layout says, which stays until the send has ended. They are
-    /// not packed: the receiver copies them from where they are. False, and nothing is under way, where it cannot.
-    [[nodiscard]] bool start_send_laid(request&, peer to, envelope const&, void const* buffer, std::uint64_t bytes, shown_layout const&,
-                                       send_mode = send_mode::standard);
-    /// The same, and waits; nothing where the receiver cannot.
-    [[nodiscard]] std::optional<status> send_laid(peer to, envelope const&, void const* buffer, std::uint64_t bytes, shown_layout const&,
-                                                  send_mode, char const* call);
+    /// Starts a send of data that do not lie in a row; they and their layouts stay until the send has ended. Either the receiver copies them
+    /// from where they are, or they are packed while it unpacks them. False, and nothing is under way, where neither can be: the caller packs
+    /// them, and sends what it packed.
+    [[nodiscard]] bool start_send_laid(request&, peer to, envelope const&, laid_source const&, send_mode = send_mode::standard);
+    /// The same, and waits; nothing where neither can be.
+    [[nodiscard]] std::optional<status> send_laid(peer to, envelope const&, laid_source const&, send_mode, char const* call);
+    /// Fewer bytes never go so.
+    static constexpr std::uint64_t least_laid = 2048;
     /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no
     /// room.
     [[nodiscard]] bool send_at_once(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);

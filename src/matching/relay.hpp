@@ -57,6 +57,7 @@ struct relay_path {
     /// The last message has not been taken yet. (A look at a line that its receiver may write just now.)
     [[nodiscard]] bool is_under_way() const noexcept { return !places[next ^ 1].is_free(); }
     way_table ways;
+    laid_way_table laid_ways;
 };
 
 /// What a receiver is told of a relayed message.

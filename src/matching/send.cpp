@@ -231,27 +231,40 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     c.send_waiting(r, to, e, data, bytes, mode);
 }
 
-bool matcher::start_send_laid(request& r, peer to, envelope const& e, void const* buffer, std::uint64_t bytes, shown_layout const& l,
-                              send_mode mode)
+static_assert(matcher::least_laid == relay_block::least);
+
+bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_source const& from, send_mode mode)
 {
     core& c = *core_;
-    auto const* const memory =
-        reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(buffer) + static_cast<std::uintptr_t>(l.low()));
-    core::check(e, memory, bytes);
+    core::check(e, &from, from.bytes);
+    if (to >= c.size || from.bytes < least_laid)
+        return false;
+    std::uint64_t where = 0, form = 0;
     // What fits the eager limit waits for nobody; a message in mode ready is looked at by who checks that.
-    if (to >= c.size || bytes <= c.config.eager || mode == send_mode::ready)
+    if (shown_layout const* const l = from.shown; l != nullptr && from.bytes > c.config.eager && mode != send_mode::ready) {
+        auto const* const memory =
+            reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(from.buffer) + static_cast<std::uintptr_t>(l->low()));
+        where = c.engine_.share(to, memory, l->span());
+        form = l->form().size() <= UINT32_MAX ? c.engine_.share(to, l->form().data(), l->form().size_bytes()) : 0;
+    }
+    bool const may_be_read = where != 0 && form != 0;
+    if (core::may_relay(from.bytes, mode) && c.relay_laid(to, e, from, may_be_read)) {
+        core::begin(r, operation::send);
+        r.result_ = {};
+        c.finish_at_once(r);
+        return true;
+    }
+    if (!may_be_read)
         return false;
-    std::uint64_t const where = c.engine_.share(to, memory, l.span()), form = c.engine_.share(to, l.form().data(), l.form().size_bytes());
-    if (where == 0 || form == 0 || l.form().size() > UINT32_MAX)
-        return false;
+    shown_layout const& l = *from.shown;
     core::begin(r, operation::send);
     r.pattern_ = {e.context, e.source, e.tag};
     r.peer_ = to;
     r.result_ = {};
     r.state_.store(request::state::pending, std::memory_order_relaxed);
     std::uint64_t token = 0;
-    sending_slot& slot = c.open_slot(r, to, bytes, 1, true, token);
-    wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), token, bytes,
+    sending_slot& slot = c.open_slot(r, to, from.bytes, 1, true, token);
+    wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), token, from.bytes,
                                    where, l.span(), form, {l.meaning().first, l.meaning().second}};
     auto const id = static_cast<engine::handler_id>(c.first_handler + wire::laid);
     try {
@@ -272,11 +285,10 @@ bool matcher::start_send_laid(request& r, peer to, envelope const& e, void const
     return true;
 }
 
-std::optional<status> matcher::send_laid(peer to, envelope const& e, void const* buffer, std::uint64_t bytes, shown_layout const& l,
-                                         send_mode mode, char const* call)
+std::optional<status> matcher::send_laid(peer to, envelope const& e, laid_source const& from, send_mode mode, char const* call)
 {
     request r;
-    if (!start_send_laid(r, to, e, buffer, bytes, l, mode))
+    if (!start_send_laid(r, to, e, from, mode))
         return std::nullopt;
     try {
         wait(r, call);

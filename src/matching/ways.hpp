@@ -12,7 +12,7 @@
 namespace towline::matching {
 
 enum class send_way : std::uint8_t {
-    direct,      ///< the receiver reads the sender's memory, or what is small goes through the ring
+    direct,      ///< the receiver reads the sender's memory (of what does not lie in a row, too), or what is small goes through the ring
     relay,       ///< through a relay block, in the caches (relay.hpp)
     relay_past,  ///< the same, with stores past the caches
 };
@@ -33,8 +33,9 @@ inline constexpr unsigned send_ways = 3;
 class way_contest {
 public:
     /// At the beginning of each message: the way that it takes. `now` is called in trials only; ticks of any clock.
+    /// Only the first `ways` are taken.
     template <class Now>
-    [[nodiscard]] send_way choose(Now&& now)
+    [[nodiscard]] send_way choose(Now&& now, unsigned ways = send_ways)
     {
         if (left_ != 0) [[likely]] {
             --left_;
@@ -48,7 +49,7 @@ public:
             std::uint64_t const took = now() - began_;
             cost_[trying_] = took < cost_[trying_] ? took : cost_[trying_];
             at_ = 0;
-            if (!next()) {
+            if (!next(ways)) {
                 settle();
                 return static_cast<send_way>(best_);
             }
@@ -72,13 +73,13 @@ private:
     static constexpr std::uint8_t messages = 5, uncounted = 2, rounds = 3;
 
     /// The way that is tried next; false: the trial is over.
-    [[nodiscard]] bool next() noexcept
+    [[nodiscard]] bool next(unsigned ways) noexcept
     {
         std::uint64_t least = ~std::uint64_t{0};
         for (std::uint64_t const c : cost_)
             least = c < least ? c : least;
         do {
-            if (++trying_ == send_ways) {
+            if (++trying_ == ways) {
                 trying_ = 0;
                 if (++round_ == rounds)
                     return false;
@@ -119,6 +120,22 @@ struct way_table {
         return contests[size][is_plain][is_rewritten];
     }
     way_contest contests[sizes][2][2];
+};
+
+/// The contests of messages that do not lie in a row, towards one peer: by what their layouts mean. Who comes later takes the place.
+struct laid_way_table {
+    [[nodiscard]] way_contest& of(std::uint64_t meaning, bool is_rewritten) noexcept
+    {
+        place& p = places[meaning % places.size()];
+        if (p.meaning != meaning)
+            p = {meaning, {}};
+        return p.contests[is_rewritten];
+    }
+    struct place {
+        std::uint64_t meaning = 0;
+        std::array<way_contest, 2> contests{};
+    };
+    std::array<place, 16> places{};
 };
 
 } // namespace towline::matching

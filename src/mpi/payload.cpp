@@ -43,7 +43,13 @@ layout::placed payload::tree() const
 
 std::shared_ptr<matching::shown_layout const> payload::show() const
 {
-    return matching::wished_design() == matching::layout_design::pack ? nullptr : type_->shown(count_);
+    auto const design = matching::wished_design();
+    return design == matching::layout_design::pack || design == matching::layout_design::pipelined ? nullptr : type_->shown(count_);
+}
+
+matching::laid_source payload::source(matching::shown_layout const* shown) const noexcept
+{
+    return {&type_->layout(), count_, buffer_, static_cast<std::uint64_t>(bytes_), shown};
 }
 
 bool payload::lay(void* self, std::uint64_t bytes, matching::laid_sink& where)

@@ -3,6 +3,7 @@
 
 #include "layout/node.hpp"
 #include "matching/laid.hpp"
+#include "matching/matcher.hpp"
 #include "matching/request.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/plain_sizes.hpp"
@@ -91,6 +92,11 @@ public:
         constexpr std::int64_t least = 4096;  // what is shorter waits for no receiver
         return in_a_row() || bytes_ < least ? nullptr : show();
     }
+
+    /// Not in a row: what a send has to know. `shown` as from shown().
+    [[nodiscard]] matching::laid_source source(matching::shown_layout const* shown) const noexcept;
+    /// So short that it is packed in any case.
+    [[nodiscard]] bool is_short() const noexcept { return bytes_ < static_cast<std::int64_t>(matching::matcher::least_laid); }
 
 private:
     [[nodiscard]] std::shared_ptr<matching::shown_layout const> show() const;

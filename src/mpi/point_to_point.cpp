@@ -19,8 +19,10 @@ namespace {
     payload const data(buf, count, datatype);
     auto const bytes = static_cast<std::uint64_t>(data.bytes());
     std::optional<matching::status> laid;
-    if (auto const shown = data.shown())
-        laid = the_matcher().send_laid(c.peer(dest), envelope_of(c, tag), data.data(), bytes, *shown, mode, call);
+    if (!data.in_a_row() && !data.is_short()) {
+        auto const shown = data.shown();
+        laid = the_matcher().send_laid(c.peer(dest), envelope_of(c, tag), data.source(shown.get()), mode, call);
+    }
     std::unique_ptr<std::byte[]> packed;
     if (!laid && !data.in_a_row())
         packed = data.packed();
@@ -61,15 +63,15 @@ void exchange_blocking(communicator& c, payload const& out, void const* bytes, s
     matching::matcher& m = the_matcher();
     bool const receives = is_source(c, source);
     bool const sends = is_destination(c, dest);
-    auto const shown = sends && bytes == nullptr ? out.shown() : nullptr;
+    bool const is_apart = sends && bytes == nullptr && !out.in_a_row() && !out.is_short();
     std::unique_ptr<std::byte[]> packed;
     auto const pack = [&] {
         packed = out.packed();
         bytes = packed.get();
     };
-    if (sends && bytes == nullptr && !shown)
+    if (sends && bytes == nullptr && !is_apart)
         out.in_a_row() ? void(bytes = out.data()) : pack();
-    if (receives && sends && !shown &&
+    if (receives && sends && !is_apart &&
         m.send_at_once(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
         matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
         fill(status, s, in.bytes());
@@ -77,14 +79,15 @@ void exchange_blocking(communicator& c, payload const& out, void const* bytes, s
             throw_outcome(s, in.bytes(), true, source, recvtag);
         return;
     }
+    auto const shown = is_apart ? out.shown() : nullptr;
     matching::request receive, send;
     if (receives)
         m.start_receive(receive, pattern_of(c, source, recvtag), source_peer(c, source), in.sink());
     if (sends) {
         try {
             auto const size = static_cast<std::uint64_t>(out_bytes);
-            if (!shown || !m.start_send_laid(send, c.peer(dest), envelope_of(c, sendtag), out.data(), size, *shown)) {
-                if (shown)
+            if (!is_apart || !m.start_send_laid(send, c.peer(dest), envelope_of(c, sendtag), out.source(shown.get()))) {
+                if (is_apart)
                     pack();
                 m.start_send(send, c.peer(dest), envelope_of(c, sendtag), bytes, size);
             }

@@ -72,7 +72,7 @@ public:
             shown_ = out.shown();
         auto const bytes = static_cast<std::uint64_t>(out.bytes());
         try {
-            if (shown_ && m.start_send_laid(send_, c.peer(dest), envelope_of(c, send_tag), out.data(), bytes, *shown_))
+            if (!copy_ && !out.in_a_row() && m.start_send_laid(send_, c.peer(dest), envelope_of(c, send_tag), out.source(shown_.get())))
                 return;
             if (!copy_ && !out.in_a_row())
                 copy_ = out.packed();
@@ -146,8 +146,8 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
     }
     auto const bytes = static_cast<std::uint64_t>(data.bytes());
     r.shown = data.shown();
-    if (!r.shown || !the_matcher().start_send_laid(r.operation, c.peer(dest), envelope_of(c, tag), data.data(), bytes, *r.shown,
-                                                   mode_of(kind))) {
+    if (data.in_a_row() || !the_matcher().start_send_laid(r.operation, c.peer(dest), envelope_of(c, tag), data.source(r.shown.get()),
+                                                          mode_of(kind))) {
         if (!data.in_a_row())
             r.packed = data.packed();
         the_matcher().start_send(r.operation, c.peer(dest), envelope_of(c, tag), data.in_a_row() ? data.data() : r.packed.get(), bytes,

@@ -13,7 +13,7 @@ SEED = int(os.environ.get("TOWLINE_TEST_SEED", "0")) or random.randrange(1, 1 <<
 
 class Layouts(JobTest):
     def test_what_arrives_is_what_packing_would_bring(self) -> None:
-        for design in ("pack", "basic", "memo", "optimized"):
+        for design in ("pack", "pipelined", "basic", "memo", "optimized"):
             for ranks in (1, 2, 4):
                 for heap in ("on", "off"):
                     with self.subTest(design=design, ranks=ranks, heap=heap, seed=SEED):

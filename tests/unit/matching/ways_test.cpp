@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <gtest/gtest.h>
+#include <memory>
 #include <random>
 
 namespace {
@@ -20,11 +21,12 @@ struct machine {
     std::mt19937 random{12345};
     double noise = 0.3;
     double compute = 0;  ///< of the program, between two messages
+    unsigned ways = towline::matching::send_ways;
 
     void send(way_contest& c, int messages)
     {
         for (int i = 0; i < messages; ++i) {
-            auto const w = static_cast<std::size_t>(c.choose([this] { return now; }));
+            auto const w = static_cast<std::size_t>(c.choose([this] { return now; }, ways));
             ++taken[w];
             std::exponential_distribution<double> more(1 / noise);
             double const spent = cost[w] * (1 + (noise == 0 ? 0 : more(random))) + compute;
@@ -102,6 +104,36 @@ TEST(way_contest, a_burst_of_other_work_in_a_trial_does_not_decide)
         m.send(c, 100 - burst);
         EXPECT_EQ(c.best(), send_way::relay) << burst;
     }
+}
+
+TEST(way_contest, takes_only_the_ways_that_it_is_given)
+{
+    for (std::size_t best = 0; best < 2; ++best) {
+        machine m{{10000, 10000, 1}};
+        m.cost[best] = 6000;
+        m.ways = 2;
+        way_contest c;
+        m.send(c, 20000);
+        EXPECT_EQ(static_cast<std::size_t>(c.best()), best);
+        EXPECT_EQ(m.taken[2], 0);
+        EXPECT_LT(m.taken[1 - best], 200);
+    }
+}
+
+TEST(laid_way_table, has_contests_for_each_layout_and_forgets_the_older_of_two_in_one_place)
+{
+    auto const table = std::make_unique<towline::matching::laid_way_table>();
+    std::size_t const places = table->places.size();
+    way_contest& c = table->of(7, true);
+    EXPECT_NE(&table->of(7, false), &c);
+    EXPECT_NE(&table->of(8, true), &c);
+    machine m{{10000, 6000, 1}};
+    m.ways = 2;
+    m.send(c, 100);
+    EXPECT_EQ(table->of(7, true).best(), send_way::relay);
+    EXPECT_EQ(&table->of(7 + places, true), &c);
+    EXPECT_FALSE(c.is_settled());
+    EXPECT_EQ(c.best(), send_way::direct);
 }
 
 TEST(way_table, has_a_contest_for_each_kind_of_message)
