@@ -1,0 +1,130 @@
+"""The table of bench/layout: how Towline stands to its peers, to what a program packs by hand, and to contiguous messages; last, where it
+is behind. Reads the JSON lines and nothing else."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import pathlib
+import statistics
+from collections.abc import Iterator
+
+from layout.patterns import CALLS, EXCHANGES, SIZES
+from mpi.pictures import Panel, draw_panels
+from mpi.records import Record, Results
+from mpi.report import aligned, columns, named, times
+from table import duration, ratio
+
+HEAD = ["pattern", "bytes", "towline", "spread", "best peer", "x peer", "x Intel", "x hand", "x flat", "raw"]
+EMPTY = [""] * len(HEAD)
+TITLES = {"type": "There and back, one way", "used1": "Types made, used once there and back, and freed; one way",
+          "used16": "Types made, used 16 times there and back, and freed; one way", "pack": "MPI_Pack and MPI_Unpack alone",
+          "made": "Types made, committed and freed"}
+
+
+@dataclasses.dataclass
+class Row:
+    own: Record
+    peer: Record | None
+    intel: Record | None
+    hand: Record | None
+    flat: Record | None
+
+    def ratios(self) -> dict[str, float | None]:
+        return {"peer": ratio(self.own, self.peer), "Intel": ratio(self.own, self.intel), "hand": ratio(self.own, self.hand),
+                "flat": ratio(self.own, self.flat)}
+
+    def cells(self) -> list[str]:
+        peer = named(self.peer).split("/")[0]
+        return [self.own["case"], str(self.own["size"]), duration(self.own), f"{100 * self.own['spread']:.0f} %", peer,
+                *(times(r) for r in self.ratios().values()), f"{self.own.get('raw_ns', 0):.0f} ns"]
+
+
+def pattern(r: Record) -> str:
+    return str(r["case"]).partition(":")[0]
+
+
+def rows(results: Results, way: str) -> Iterator[Row]:
+    """Towline's figures of a way, in the order of the patterns."""
+    names = list(SIZES)
+    own = [r for r in results.find(subject="towline", variant=way) if pattern(r) in names]
+    for r in sorted(own, key=lambda r: (names.index(pattern(r)), r["size"], r["case"])):
+        same = {"case": r["case"], "variant": way}
+        intel = [p for p in results.peers(**same) if p["subject"].startswith("impi")]
+        hand = results.one(case=r["case"], subject="towline", variant="hand") if way not in ("pack", "made") else None
+        flat = None
+        if pattern(r) not in ("contiguous", "types", *EXCHANGES, *CALLS) and way != "made":
+            flat = results.one(case=f"contiguous:{r['size']}", subject="towline", variant=way)
+        yield Row(r, results.best_peer(**same), intel[0] if intel else None, hand, flat)
+
+
+def mean(factors: list[float | None]) -> str:
+    """The geometric mean."""
+    known = [f for f in factors if f]
+    return f"{math.exp(math.fsum(math.log(f) for f in known) / len(known)):.2f}" if known else ""
+
+
+def mean_cells(title: str, some: list[Row]) -> list[str]:
+    ratios = [r.ratios() for r in some]
+    return [f"= {title}, {len(some)}", "", "", "", "", *(mean([r[of] for r in ratios]) for of in ("peer", "Intel", "hand", "flat")), ""]
+
+
+def sections(results: Results) -> Iterator[tuple[str, list[Row]]]:
+    several = {"Faces of a stencil, all at once": EXCHANGES, "Collective operations": CALLS}
+    for way, title in TITLES.items():
+        found = list(rows(results, way))
+        grouped = {name for names in several.values() for name in names} if way == "type" else set()
+        yield title, [r for r in found if pattern(r.own) not in grouped]
+        for other, names in several.items() if way == "type" else ():
+            yield other, [r for r in found if pattern(r.own) in names]
+
+
+def behind(results: Results) -> list[list[str]]:
+    """Where a peer is faster, or packing by hand, the worst first."""
+    found = []
+    for title, some in sections(results):
+        for row in some:
+            ratios = row.ratios()
+            worst = max(ratios["peer"] or 0, ratios["hand"] or 0)
+            if worst > 1:
+                way = str(row.own["variant"])
+                cells = [row.own["case"], str(row.own["size"]), way, duration(row.own), named(row.peer).split("/")[0]]
+                found.append((worst, [*cells, times(ratios["peer"]), times(ratios["hand"])]))
+    head = ["behind", "bytes", "way", "towline", "best peer", "x peer", "x hand"]
+    return [head, *(cells for _, cells in sorted(found, key=lambda f: -f[0]))]
+
+
+def show(results: Results) -> None:
+    for r in results.about():
+        print(f"{r['subject']}: {r['why']} ({r['library']})\n    {r['settings']}")
+    parts = [(title, some) for title, some in sections(results) if some]
+    lines: list[tuple[str, list[list[str]]]] = []
+    for title, some in parts:
+        cells = [row.cells() for row in some]
+        names = list(dict.fromkeys(pattern(row.own) for row in some))
+        means = [mean_cells(name, [row for row in some if pattern(row.own) == name]) for name in names if len(names) > 1]
+        lines.append((title, [*cells, *means, mean_cells("all", some)]))
+    widths = columns([HEAD] + [cells for _, some in lines for cells in some])
+    print("\n" + aligned(HEAD, widths))
+    for title, some in lines:
+        print("-- " + title)
+        for cells in some:
+            print(aligned(cells, widths))
+    late = behind(results)
+    print()
+    for cells in late:
+        print(aligned(cells, columns(late)))
+    print(f"\nbehind in {len(late) - 1} of {sum(len(some) for _, some in parts)}")
+    raw = [float(r["raw_ns"]) for r in results.records if r.get("raw_ns")]
+    if raw:
+        print(f"raw ping-pong while measuring: median {statistics.median(raw):.0f} ns one way (figures: {min(raw):.0f} to {max(raw):.0f})")
+
+
+def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
+    """Bytes a second over size, a panel for each pattern; Towline also packed by hand."""
+    drawn: list[Panel] = []
+    for name in SIZES:
+        figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find()
+                   if pattern(r) == name and (r["variant"] == "type" or (r["variant"] == "hand" and r["subject"] == "towline"))]
+        if figures:
+            drawn.append((name, figures, True, True))
+    return draw_panels({"layout": drawn}, folder) if drawn else []
