@@ -3,6 +3,7 @@ what they are."""
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import re
@@ -35,7 +36,7 @@ class Patterns(Plan):
 
     def of_way(self, case: Case) -> Case:
         some = tuple(v for v in case.several if re.search(self.ways, v.name))
-        return Case(case.group, case.name, case.size, several=some)
+        return dataclasses.replace(case, several=some)
 
 
 class Layouts(House):
@@ -79,8 +80,8 @@ def main() -> int:
     p = argparse.ArgumentParser(prog="python3 bench/layout", description=__doc__)
     p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
     p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
-    p.add_argument("--only", default="", help="regular expressions with commas between: only patterns whose 'NAME:NUMBERS BYTES' one matches; "
-                                              "the results of others stay")
+    p.add_argument("--only", default="", help="regular expressions with commas between: only patterns whose 'NAME:NUMBERS BYTES MODE' one "
+                                              "matches; the results of others stay")
     p.add_argument("--ways", default="", help="regular expression: only these ways (type, hand, pack, used1, used16, made)")
     p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3 of 3 rounds, with --quick 2 of 2)")

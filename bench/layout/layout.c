@@ -1,7 +1,8 @@
 // Derived datatypes as programs use them, on every MPI library: one source, and for those of the standard ABI one binary.
 //
 //     layout CONDUCTOR                                   two ranks take turns, as bench/mpi/turn.h says
-//     layout --alone PATTERN.WAY BYTES [BATCH BATCHES]   one turn without a conductor, for a look or a profiler; prints the samples
+//     layout --alone PATTERN.WAY BYTES [BATCH BATCHES [dirtied]]
+//                                                        one turn without a conductor, for a look or a profiler; prints the samples
 //
 // A turn's case is PATTERN:NUMBER:...WAY, its size what one rank gives another. Ways of one message:
 //   .type      there and back with a datatype at both ends; a sample is one way
@@ -11,7 +12,8 @@
 //              datatypes are made, used for 1 or 16 round trips and freed; a sample is one way
 //   .made      datatypes are made, committed and freed
 // of several messages (stencil): .type and .hand, all faces at once to and from the other rank; of collective patterns: .type and .hand,
-// back to back. `types:ALIVE.made`: a datatype is made while so many others live, and the oldest is freed.
+// back to back. With dirtied data these two write a word of each line of what they give before they give it, as the program's next step
+// would: without that a datatype's source never changes, while what is packed by hand always does. `types:ALIVE.made`: a datatype is made while so many others live, and the oldest is freed.
 #include "faces.h"
 #include "fields.h"
 #include "spreads.h"
@@ -43,7 +45,21 @@ static char current_name[64];
 
 enum { message_tag = 1, end_tag = 2 };
 
-static void give(struct layout *l) { MPI_Send(begin_of(l, 0, given), 1, l->type[0][given], 1 - l->rank, message_tag, MPI_COMM_WORLD); }
+static int dirties;          // the turn's mode
+static uint32_t dirt = 1;
+
+static inline void before_giving(const struct layout *l)
+{
+    if (dirties)
+        dirty_given(l, dirt++);
+}
+
+static void give(struct layout *l)
+{
+    before_giving(l);
+    MPI_Send(begin_of(l, 0, given), 1, l->type[0][given], 1 - l->rank, message_tag, MPI_COMM_WORLD);
+}
+
 static void take(struct layout *l)
 {
     MPI_Recv(begin_of(l, 0, taken), 1, l->type[0][taken], 1 - l->rank, message_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -62,6 +78,7 @@ static void round_trip(struct layout *l)
 
 static void give_packed(struct layout *l)
 {
+    before_giving(l);
     l->kind->pack(l, 0, l->packed[given]);
     MPI_Send(l->packed[given], (int)l->bytes, MPI_BYTE, 1 - l->rank, message_tag, MPI_COMM_WORLD);
 }
@@ -117,6 +134,7 @@ static void exchanged(struct layout *l)
     int many = 0;
     for (int p = 0; p < l->parts[taken]; ++p)
         MPI_Irecv(begin_of(l, p, taken), 1, l->type[p][taken], 1 - l->rank, p, MPI_COMM_WORLD, &requests[many++]);
+    before_giving(l);
     for (int p = 0; p < l->parts[given]; ++p)
         MPI_Isend(begin_of(l, p, given), 1, l->type[p][given], 1 - l->rank, p, MPI_COMM_WORLD, &requests[many++]);
     MPI_Waitall(many, requests, MPI_STATUSES_IGNORE);
@@ -128,6 +146,7 @@ static void exchanged_by_hand(struct layout *l)
     char *to = l->packed[taken], *from = l->packed[given];
     for (int p = 0; p < l->parts[taken]; to += l->part_bytes[p++][taken])
         MPI_Irecv(to, (int)l->part_bytes[p][taken], MPI_BYTE, 1 - l->rank, p, MPI_COMM_WORLD, &receives[p]);
+    before_giving(l);
     for (int p = 0; p < l->parts[given]; from += l->part_bytes[p++][given]) {
         l->kind->pack(l, p, from);
         MPI_Isend(from, (int)l->part_bytes[p][given], MPI_BYTE, 1 - l->rank, p, MPI_COMM_WORLD, &sends[p]);
@@ -140,11 +159,16 @@ static void exchanged_by_hand(struct layout *l)
     MPI_Waitall(l->parts[given], sends, MPI_STATUSES_IGNORE);
 }
 
-static void called(struct layout *l) { l->kind->call(l); }
+static void called(struct layout *l)
+{
+    before_giving(l);
+    l->kind->call(l);
+}
 
 static void called_by_hand(struct layout *l)
 {
     char *to = l->packed[taken], *from = l->packed[given];
+    before_giving(l);
     for (int p = 0; p < l->parts[given]; from += l->part_bytes[p++][given])
         l->kind->pack(l, p, from);
     l->kind->call_packed(l);
@@ -199,6 +223,7 @@ static void check(struct work *w, long times)
     unsigned bit = 1u << (current_way - ways);
     uint64_t *bits = l->looked & bit ? NULL : data_words(l), k = message++;
     (void)times;
+    dirties = 0;
     if (bits)
         gaps(l, bits, 1);
     write_given(l, k);
@@ -324,10 +349,12 @@ static void answer(struct conductor c, struct work *w)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; ++i)
         if (ways[i].family == family && strcmp(ways[i].name, word) == 0)
             current_way = &ways[i];
+    dirties = w->mode == dirtied;
     if (!current_way)
         refuse(c, "no such way");
     else
         take_turn(c, w, run, check, current_way->share, 1);
+    dirties = 0;
 }
 
 int main(int argc, char **argv)
@@ -340,8 +367,8 @@ int main(int argc, char **argv)
         give_up(argc < 2 ? "the conductor's socket is needed; it stands at the head of bench/layout/layout.c" : "two ranks are needed");
     if (strcmp(argv[1], "--alone") == 0) {
         char turn[256];
-        snprintf(turn, sizeof turn, "turn %s %s untouched warm %s %s", argc > 2 ? argv[2] : "?", argc > 3 ? argv[3] : "0",
-                 argc > 4 ? argv[4] : "100", argc > 5 ? argv[5] : "10");
+        snprintf(turn, sizeof turn, "turn %s %s %s warm %s %s", argc > 2 ? argv[2] : "?", argc > 3 ? argv[3] : "0",
+                 argc > 6 ? argv[6] : "untouched", argc > 4 ? argv[4] : "100", argc > 5 ? argv[5] : "10");
         struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : fopen("/dev/null", "w")};
         if (await_turn(c, &w))
             answer(c, &w);

@@ -51,6 +51,8 @@ struct layout {
     size_t place[16];                  // of the arrays, where there are many
     MPI_Datatype type[parts_most][2];
     char *base, *packed[2];
+    uint32_t *dirty;                   // a word of each line of what is given, and how many there are
+    size_t dirty_many;
     unsigned looked;                   // ways whose gaps were looked at
 };
 
@@ -214,6 +216,33 @@ static void free_types(struct layout *l)
                 MPI_Type_free(&l->type[p][side]);
 }
 
+// Lines may be listed twice where runs of two parts share them.
+static void list_lines(struct layout *l)
+{
+    size_t room = 0, last = SIZE_MAX;
+    for (int p = 0; p < l->parts[given]; ++p)
+        for (size_t i = 0; i < l->runs[p][given].many; ++i)
+            room += l->runs[p][given].all[i].bytes / line_size + 2;
+    l->dirty = malloc((room + 1) * sizeof *l->dirty);
+    if (!l->dirty)
+        give_up("no memory for a list of lines");
+    for (int p = 0; p < l->parts[given]; ++p)
+        for (size_t i = 0; i < l->runs[p][given].many; ++i) {
+            struct run r = l->runs[p][given].all[i];
+            for (size_t at = r.at; at < r.at + r.bytes; at = (at / line_size + 1) * line_size)
+                if (at / line_size != last) {
+                    last = at / line_size;
+                    l->dirty[l->dirty_many++] = (uint32_t)(at / 4);
+                }
+        }
+}
+
+static void dirty_given(const struct layout *l, uint32_t value)
+{
+    for (size_t i = 0; i < l->dirty_many; ++i)
+        ((volatile uint32_t *)(void *)l->base)[l->dirty[i]] = value;
+}
+
 static void *block(size_t bytes)
 {
     void *at = NULL;
@@ -237,6 +266,7 @@ static void lay_out(struct layout *l)
     if (!l->bytes)
         l->bytes = sum[given];
     l->base = block(l->extent);
+    list_lines(l);
     write_given(l, 0);
     for (int side = given; side <= taken; ++side) {
         l->packed[side] = block(sum[side]);
@@ -260,6 +290,7 @@ static void clear_away(struct layout *l)
     free(l->packed[given]);
     free(l->packed[taken]);
     free(l->list);
+    free(l->dirty);
     *l = (struct layout){.rank = l->rank};
 }
 

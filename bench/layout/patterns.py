@@ -76,7 +76,11 @@ def ways(name: str) -> tuple[str, ...]:
 
 
 def cases(sizes: dict[str, tuple[str, ...]]) -> Iterator[Case]:
+    """Every pattern in all its ways; and messages with data that are dirtied before each."""
     for name, listed in sizes.items():
         for numbers in listed:
-            title = f"{name}:{numbers}"
-            yield Case("layout", title, bytes_of(name, numbers), several=tuple(Variant(way, f"{title}.{way}") for way in ways(name)))
+            title, size = f"{name}:{numbers}", bytes_of(name, numbers)
+            variants = {way: Variant(way, f"{title}.{way}") for way in ways(name)}
+            yield Case("layout", title, size, several=tuple(variants.values()))
+            if "type" in variants:
+                yield Case("layout", title, size, "dirtied", several=tuple(variants[way] for way in WAYS[:2]))

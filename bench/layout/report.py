@@ -16,9 +16,15 @@ from table import duration, ratio
 
 HEAD = ["pattern", "bytes", "towline", "spread", "best peer", "x peer", "x Intel", "x hand", "x flat", "raw"]
 EMPTY = [""] * len(HEAD)
-TITLES = {"type": "There and back, one way", "used1": "Types made, used once there and back, and freed; one way",
-          "used16": "Types made, used 16 times there and back, and freed; one way", "pack": "MPI_Pack and MPI_Unpack alone",
-          "made": "Types made, committed and freed"}
+DIRTY = "the sender writes each line before"
+TITLES = {  # way and mode
+    ("type", "dirtied"): f"There and back, one way; {DIRTY}",
+    ("type", "untouched"): "There and back, one way; untouched",
+    ("used1", "untouched"): "Types made, used once there and back, and freed; one way",
+    ("used16", "untouched"): "Types made, used 16 times there and back, and freed; one way",
+    ("pack", "untouched"): "MPI_Pack and MPI_Unpack alone",
+    ("made", "untouched"): "Types made, committed and freed",
+}
 
 
 @dataclasses.dataclass
@@ -43,17 +49,17 @@ def pattern(r: Record) -> str:
     return str(r["case"]).partition(":")[0]
 
 
-def rows(results: Results, way: str) -> Iterator[Row]:
-    """Towline's figures of a way, in the order of the patterns."""
+def rows(results: Results, way: str, mode: str) -> Iterator[Row]:
+    """Towline's figures of a way and mode, in the order of the patterns."""
     names = list(SIZES)
-    own = [r for r in results.find(subject="towline", variant=way) if pattern(r) in names]
+    own = [r for r in results.find(subject="towline", variant=way, mode=mode) if pattern(r) in names]
     for r in sorted(own, key=lambda r: (names.index(pattern(r)), r["size"], r["case"])):
-        same = {"case": r["case"], "variant": way}
+        same = {"case": r["case"], "variant": way, "mode": mode}
         intel = [p for p in results.peers(**same) if p["subject"].startswith("impi")]
-        hand = results.one(case=r["case"], subject="towline", variant="hand") if way not in ("pack", "made") else None
+        hand = results.one(**same | {"variant": "hand"}, subject="towline") if way not in ("pack", "made") else None
         flat = None
         if pattern(r) not in ("contiguous", "types", *EXCHANGES, *CALLS) and way != "made":
-            flat = results.one(case=f"contiguous:{r['size']}", subject="towline", variant=way)
+            flat = results.one(**same | {"case": f"contiguous:{r['size']}"}, subject="towline")
         yield Row(r, results.best_peer(**same), intel[0] if intel else None, hand, flat)
 
 
@@ -70,12 +76,12 @@ def mean_cells(title: str, some: list[Row]) -> list[str]:
 
 def sections(results: Results) -> Iterator[tuple[str, list[Row]]]:
     several = {"Faces of a stencil, all at once": EXCHANGES, "Collective operations": CALLS}
-    for way, title in TITLES.items():
-        found = list(rows(results, way))
-        grouped = {name for names in several.values() for name in names} if way == "type" else set()
+    grouped = {name for names in several.values() for name in names}
+    for (way, mode), title in TITLES.items():
+        found = list(rows(results, way, mode))
         yield title, [r for r in found if pattern(r.own) not in grouped]
-        for other, names in several.items() if way == "type" else ():
-            yield other, [r for r in found if pattern(r.own) in names]
+        for other, names in several.items():
+            yield f"{other}; {DIRTY if mode == 'dirtied' else mode}", [r for r in found if pattern(r.own) in names]
 
 
 def behind(results: Results) -> list[list[str]]:
@@ -86,7 +92,7 @@ def behind(results: Results) -> list[list[str]]:
             ratios = row.ratios()
             worst = max(ratios["peer"] or 0, ratios["hand"] or 0)
             if worst > 1:
-                way = str(row.own["variant"])
+                way = str(row.own["variant"]) + (" dirtied" if row.own["mode"] == "dirtied" else "")
                 cells = [row.own["case"], str(row.own["size"]), way, duration(row.own), named(row.peer).split("/")[0]]
                 found.append((worst, [*cells, times(ratios["peer"]), times(ratios["hand"])]))
     head = ["behind", "bytes", "way", "towline", "best peer", "x peer", "x hand"]
@@ -123,7 +129,7 @@ def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
     """Bytes a second over size, a panel for each pattern; Towline also packed by hand."""
     drawn: list[Panel] = []
     for name in SIZES:
-        figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find()
+        figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find(mode="dirtied")
                    if pattern(r) == name and (r["variant"] == "type" or (r["variant"] == "hand" and r["subject"] == "towline"))]
         if figures:
             drawn.append((name, figures, True, True))
