@@ -12,7 +12,7 @@ import sys
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from layout import report  # noqa: E402
-from layout.patterns import QUICK, SIZES, cases  # noqa: E402
+from layout.patterns import GROUPS, QUICK, SIZES, cases  # noqa: E402
 from mpi import peers  # noqa: E402
 from mpi.cases import Case  # noqa: E402
 from mpi.measure import BEGIN_SECONDS, House, Plan  # noqa: E402
@@ -23,7 +23,7 @@ from mpi.subjects import ROOT, Places, subjects  # noqa: E402
 
 OUT = ROOT / "build/bench/layout"
 SUBJECTS = "^(towline|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
-STAGE = Stage(("layout",), measured="layout")
+STAGE = Stage(tuple(GROUPS), measured="layout")
 
 
 class Patterns(Plan):
@@ -32,7 +32,11 @@ class Patterns(Plan):
     ways = ""
 
     def cases(self, group: str) -> list[Case]:
-        return [c for c in cases(QUICK if self.quick else SIZES) if self.wants(c.title())]
+        some = [self.of_way(c) for c in cases(QUICK if self.quick else SIZES) if c.group == group and self.wants(c.title())]
+        return [c for c in some if c.several]
+
+    def part(self) -> bool:
+        return bool(self.only or self.ways)
 
     def of_way(self, case: Case) -> Case:
         some = tuple(v for v in case.several if re.search(self.ways, v.name))
@@ -43,11 +47,12 @@ class Layouts(House):
     program = "layout"
 
     def run(self) -> None:
-        assert isinstance(self.plan, Patterns)
-        wanted = [c for c in map(self.plan.of_way, self.plan.cases("layout")) if c.several]
-        turns = sum(len(c.several) * self.plan.of_case(c, STAGE) for c in wanted)
-        self.progress.expect((turns + BEGIN_SECONDS) * len(self.subjects))
-        self._turns(wanted, STAGE)
+        wanted = {group: self.plan.cases(group) for group in GROUPS}
+        turns = sum(len(c.several) * self.plan.of_case(c, STAGE) for some in wanted.values() for c in some)
+        self.progress.expect((turns + BEGIN_SECONDS * len(GROUPS)) * len(self.subjects))
+        for some in wanted.values():
+            if some:
+                self._turns(some, STAGE)
         self._write("subjects", self.about)
 
 
@@ -66,6 +71,9 @@ def measure(options: argparse.Namespace) -> int:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
     plan = Patterns(True, 2, 2, 4e-3, 20) if options.quick else Patterns(False, 3, 3, 10e-3)
     plan.only, plan.ways, plan.sweeps = options.only, options.ways, options.sweeps or plan.sweeps
+    if not plan.part():
+        for old in options.out.glob("mpi_*.jsonl"):
+            old.unlink()
     house = Layouts(places, cpus, [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)], plan, options.out, progress)
     house.run()
     progress.say(f"measured in {progress.seconds():.0f} s")
@@ -85,6 +93,8 @@ def main() -> int:
     p.add_argument("--ways", default="", help="regular expression: only these ways (type, hand, pack, used1, used16, made)")
     p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3 of 3 rounds, with --quick 2 of 2)")
+    p.add_argument("--raw", default="0-1e9", metavar="LEAST-MOST",
+                   help="table, plot: only rounds in which the raw ping-pong took so many nanoseconds, as 0-90 or 90-1000")
     p.add_argument("--offline", action="store_true", help="installs nothing")
     p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
     p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines and pictures go (build/bench/layout)")
@@ -94,6 +104,8 @@ def main() -> int:
     results = Results.load(options.out)
     if not results.records:
         sys.exit(f"no figures in {options.out}: run `make bench-layout`")
+    least, _, most = options.raw.partition("-")
+    results = report.of_class(results, float(least), float(most))
     if options.what == "plot":
         for path in report.draw(results, options.out):
             print(path)

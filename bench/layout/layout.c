@@ -13,7 +13,8 @@
 //   .made      datatypes are made, committed and freed
 // of several messages (stencil): .type and .hand, all faces at once to and from the other rank; of collective patterns: .type and .hand,
 // back to back. With dirtied data these two write a word of each line of what they give before they give it, as the program's next step
-// would: without that a datatype's source never changes, while what is packed by hand always does. `types:ALIVE.made`: a datatype is made while so many others live, and the oldest is freed.
+// would: without that a datatype's source never changes, while what is packed by hand always does. `types:ALIVE.made`: a datatype is made
+// while so many others live, and the oldest is freed.
 #include "faces.h"
 #include "fields.h"
 #include "spreads.h"
@@ -235,6 +236,8 @@ static void check(struct work *w, long times)
     for (int p = 0; p < l->parts[taken]; ++p)
         w->wrong |= part_differs(l, p, current_way->own ? l->rank : l->from_rank[p], k);
     w->wrong |= given_differs(l, k);
+    if (current_way->once == packed_alone)
+        w->wrong |= packed_differs(l, 0, k);
     if (bits)
         w->wrong |= gaps(l, bits, 0);
     free(bits);

@@ -75,7 +75,8 @@ static void note(struct layout *l, int part, enum side side, size_t at, size_t b
 }
 
 // `many` blocks, `stride` from each other, `rows` times, `pitch` from each other.
-static void note_blocks(struct layout *l, int part, enum side side, size_t at, long rows, size_t pitch, long many, size_t stride, size_t bytes)
+static void note_blocks(struct layout *l, int part, enum side side, size_t at, long rows, size_t pitch, long many, size_t stride,
+                        size_t bytes)
 {
     for (long row = 0; row < rows; ++row)
         for (long i = 0; i < many; ++i)
@@ -114,7 +115,10 @@ static int *choose(long many, long below, int rising)
 }
 
 // Data are words of 4 bytes, which say whose they are, in which message, and where they lay.
-static inline uint32_t datum(int rank, uint64_t k, size_t at) { return (uint32_t)(at / 4 * 2654435761u + k * 40503u + (uint64_t)rank * 13 + 1); }
+static inline uint32_t datum(int rank, uint64_t k, size_t at)
+{
+    return (uint32_t)(at / 4 * 2654435761u + k * 40503u + (uint64_t)rank * 13 + 1);
+}
 
 static void write_given(const struct layout *l, uint64_t k)
 {
@@ -154,6 +158,19 @@ static uint64_t given_differs(const struct layout *l, uint64_t k)
             for (size_t at = r.at; at < r.at + r.bytes; at += 4)
                 wrong |= *(uint32_t *)(void *)(l->base + at) ^ datum(l->rank, k, at);
         }
+    return wrong;
+}
+
+// 0 if the packed bytes are a given part's, in the order of its runs.
+static uint64_t packed_differs(const struct layout *l, int part, uint64_t k)
+{
+    const uint32_t *next = (const uint32_t *)(const void *)l->packed[given];
+    uint64_t wrong = 0;
+    for (size_t i = 0; i < l->runs[part][given].many; ++i) {
+        struct run r = l->runs[part][given].all[i];
+        for (size_t at = r.at; at < r.at + r.bytes; at += 4)
+            wrong |= *next++ ^ datum(l->rank, k, at);
+    }
     return wrong;
 }
 

@@ -8,6 +8,7 @@ import pathlib
 import statistics
 from collections.abc import Iterator
 
+from conduct import summary
 from layout.patterns import CALLS, EXCHANGES, SIZES
 from mpi.pictures import Panel, draw_panels
 from mpi.records import Record, Results
@@ -61,6 +62,30 @@ def rows(results: Results, way: str, mode: str) -> Iterator[Row]:
         if pattern(r) not in ("contiguous", "types", *EXCHANGES, *CALLS) and way != "made":
             flat = results.one(**same | {"case": f"contiguous:{r['size']}"}, subject="towline")
         yield Row(r, results.best_peer(**same), intel[0] if intel else None, hand, flat)
+
+
+def of_class(results: Results, least: float, most: float) -> Results:
+    """Only the rounds in which the raw ping-pong took between so many nanoseconds around every turn: hosts move processors nearer and
+    farther while it is measured. Rounds stay beside each other: one is kept for all subjects of a figure, or for none."""
+    def figure(r: Record) -> tuple[str, str]:
+        return r["case"], r["mode"]
+
+    raw: dict[tuple[str, str], list[list[float]]] = {}
+    for r in results.records:
+        raw.setdefault(figure(r), []).append(r.get("rounds_raw_ns", []))
+    kept: list[Record] = []
+    for r in results.records:
+        if "rounds" not in r:
+            kept.append(r)
+            continue
+        read = [[rounds[i] for rounds in raw[figure(r)] if i < len(rounds)] for i in range(len(r["rounds"]))]
+        some = [i for i, each in enumerate(read) if each and least <= min(each) and max(each) <= most]
+        if some:
+            whole = [r["all"][i] for i in some]
+            kept.append(r | summary([s for each in whole for s in each]) | {
+                "all": whole, "rounds": [r["rounds"][i] for i in some], "rounds_raw_ns": [r["rounds_raw_ns"][i] for i in some],
+                "raw_ns": round(statistics.median(r["rounds_raw_ns"][i] for i in some), 2)})
+    return Results(kept)
 
 
 def mean(factors: list[float | None]) -> str:

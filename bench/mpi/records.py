@@ -31,7 +31,7 @@ def record(case: str, size: int, subject: str, unit: str, rounds: list[list[floa
 
 def same_figure(r: Record) -> tuple[Any, ...]:
     """What tells a figure from others, whoever's it is; a subject from other subjects."""
-    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"),
+    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"), r.get("variant", ""),
             r["subject"] if r["case"] == "subject" else "")
 
 
