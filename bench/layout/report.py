@@ -16,7 +16,6 @@ from mpi.report import aligned, columns, named, times
 from table import duration, ratio
 
 HEAD = ["pattern", "bytes", "towline", "spread", "best peer", "x peer", "x Intel", "x hand", "x flat", "raw"]
-EMPTY = [""] * len(HEAD)
 DIRTY = "the sender writes each line before"
 TITLES = {  # way and mode
     ("type", "dirtied"): f"There and back, one way; {DIRTY}",
@@ -70,11 +69,12 @@ def of_class(results: Results, least: float, most: float) -> Results:
     def figure(r: Record) -> tuple[str, str]:
         return r["case"], r["mode"]
 
+    records: list[Record] = results.records
     raw: dict[tuple[str, str], list[list[float]]] = {}
-    for r in results.records:
+    for r in records:
         raw.setdefault(figure(r), []).append(r.get("rounds_raw_ns", []))
     kept: list[Record] = []
-    for r in results.records:
+    for r in records:
         if "rounds" not in r:
             kept.append(r)
             continue
@@ -118,7 +118,7 @@ def behind(results: Results) -> list[list[str]]:
             worst = max(ratios["peer"] or 0, ratios["hand"] or 0)
             if worst > 1:
                 way = str(row.own["variant"]) + (" dirtied" if row.own["mode"] == "dirtied" else "")
-                cells = [row.own["case"], str(row.own["size"]), way, duration(row.own), named(row.peer).split("/")[0]]
+                cells = [str(row.own["case"]), str(row.own["size"]), way, duration(row.own), named(row.peer).split("/")[0]]
                 found.append((worst, [*cells, times(ratios["peer"]), times(ratios["hand"])]))
     head = ["behind", "bytes", "way", "towline", "best peer", "x peer", "x hand"]
     return [head, *(cells for _, cells in sorted(found, key=lambda f: -f[0]))]
@@ -130,15 +130,15 @@ def show(results: Results) -> None:
     parts = [(title, some) for title, some in sections(results) if some]
     lines: list[tuple[str, list[list[str]]]] = []
     for title, some in parts:
-        cells = [row.cells() for row in some]
+        every = [row.cells() for row in some]
         names = list(dict.fromkeys(pattern(row.own) for row in some))
         means = [mean_cells(name, [row for row in some if pattern(row.own) == name]) for name in names if len(names) > 1]
-        lines.append((title, [*cells, *means, mean_cells("all", some)]))
-    widths = columns([HEAD] + [cells for _, some in lines for cells in some])
+        lines.append((title, [*every, *means, mean_cells("all", some)]))
+    widths = columns([HEAD] + [cells for _, printed in lines for cells in printed])
     print("\n" + aligned(HEAD, widths))
-    for title, some in lines:
+    for title, printed in lines:
         print("-- " + title)
-        for cells in some:
+        for cells in printed:
             print(aligned(cells, widths))
     late = behind(results)
     print()
