@@ -150,12 +150,17 @@ def show(results: Results) -> None:
         print(f"raw ping-pong while measuring: median {statistics.median(raw):.0f} ns one way (figures: {min(raw):.0f} to {max(raw):.0f})")
 
 
+def panel(r: Record) -> str:
+    """Vectors of each block are a curve of their own."""
+    name, *numbers = str(r["case"]).split(":")
+    return f"{name}:{numbers[0]}" if name == "vector" else name
+
+
 def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
-    """Bytes a second over size, a panel for each pattern; Towline also packed by hand."""
-    drawn: list[Panel] = []
-    for name in SIZES:
-        figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find(mode="dirtied")
-                   if pattern(r) == name and (r["variant"] == "type" or (r["variant"] == "hand" and r["subject"] == "towline"))]
-        if figures:
-            drawn.append((name, figures, True, True))
+    """Bytes a second over size, dirtied; Towline also packed by hand. Patterns of which several sizes were measured."""
+    figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find(mode="dirtied")
+               if r["variant"] == "type" or (r["variant"] == "hand" and r["subject"] == "towline")]
+    names = sorted({panel(r) for r in figures}, key=lambda name: (list(SIZES).index(name.partition(":")[0]), len(name), name))
+    drawn: list[Panel] = [(name, [r for r in figures if panel(r) == name], True, True) for name in names]
+    drawn = [p for p in drawn if len({r["size"] for r in p[1]}) > 1]
     return draw_panels({"layout": drawn}, folder) if drawn else []
