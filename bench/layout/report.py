@@ -158,7 +158,7 @@ def panel(r: Record) -> str:
 
 def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
     """Bytes a second over size, dirtied; Towline also packed by hand. Patterns of which several sizes were measured."""
-    figures = [r | {"variant": "" if r["variant"] == "type" else "by hand"} for r in results.find(mode="dirtied")
+    figures = [r | {"variant": "", "subject": r["subject"] if r["variant"] == "type" else "by_hand"} for r in results.find(mode="dirtied")
                if r["variant"] == "type" or (r["variant"] == "hand" and r["subject"] == "towline")]
     names = sorted({panel(r) for r in figures}, key=lambda name: (list(SIZES).index(name.partition(":")[0]), len(name), name))
     drawn: list[Panel] = [(name, [r for r in figures if panel(r) == name], True, True) for name in names]
