@@ -19,10 +19,11 @@ from mpi.measure import BEGIN_SECONDS, House, Plan  # noqa: E402
 from mpi.progress import Progress  # noqa: E402
 from mpi.records import Results  # noqa: E402
 from mpi.stages import Stage  # noqa: E402
-from mpi.subjects import ROOT, Places, subjects  # noqa: E402
+from mpi.subjects import ROOT, Places, Subject, subjects  # noqa: E402
 
 OUT = ROOT / "build/bench/layout"
 SUBJECTS = "^(towline|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
+DESIGNS = ("pack", "basic", "memo")  # of TOWLINE_LAYOUT, beside the default
 STAGE = Stage(tuple(GROUPS), measured="layout")
 
 
@@ -56,6 +57,13 @@ class Layouts(House):
         self._write("subjects", self.about)
 
 
+def takes_part(places: Places, cpus: tuple[int, int], options: argparse.Namespace) -> list[Subject]:
+    some = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
+    towline = [s for s in some if s.name == "towline"] if options.designs else []
+    return some + [dataclasses.replace(s, name=f"towline-{design}", environment=(("TOWLINE_LAYOUT", design),),
+                                       why=f"design {design} of derived datatypes") for s in towline for design in DESIGNS]
+
+
 def measure(options: argparse.Namespace) -> int:
     places, progress = Places(options.build), Progress()
     allowed = sorted(os.sched_getaffinity(0))
@@ -74,7 +82,7 @@ def measure(options: argparse.Namespace) -> int:
     if not plan.part():
         for old in options.out.glob("mpi_*.jsonl"):
             old.unlink()
-    house = Layouts(places, cpus, [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)], plan, options.out, progress)
+    house = Layouts(places, cpus, takes_part(places, cpus, options), plan, options.out, progress)
     house.run()
     progress.say(f"measured in {progress.seconds():.0f} s")
     for fault in house.faults:
@@ -92,6 +100,8 @@ def main() -> int:
                                               "matches; the results of others stay")
     p.add_argument("--ways", default="", help="regular expression: only these ways (type, hand, pack, used1, used16, made)")
     p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
+    p.add_argument("--designs", action="store_true",
+                   help=f"Towline with TOWLINE_LAYOUT={', '.join(DESIGNS)} takes part, too; the table then has a part for them")
     p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3 of 3 rounds, with --quick 2 of 2)")
     p.add_argument("--raw", default="0-1e9", metavar="LEAST-MOST",
                    help="table, plot: only rounds in which the raw ping-pong took so many nanoseconds, as 0-90 or 90-1000")

@@ -117,11 +117,27 @@ def behind(results: Results) -> list[list[str]]:
             ratios = row.ratios()
             worst = max(ratios["peer"] or 0, ratios["hand"] or 0)
             if worst > 1:
-                way = str(row.own["variant"]) + (" dirtied" if row.own["mode"] == "dirtied" else "")
-                cells = [str(row.own["case"]), str(row.own["size"]), way, duration(row.own), named(row.peer).split("/")[0]]
+                cells = [str(row.own["case"]), str(row.own["size"]), named_way(row.own), duration(row.own), named(row.peer).split("/")[0]]
                 found.append((worst, [*cells, times(ratios["peer"]), times(ratios["hand"])]))
     head = ["behind", "bytes", "way", "towline", "best peer", "x peer", "x hand"]
     return [head, *(cells for _, cells in sorted(found, key=lambda f: -f[0]))]
+
+
+def designs(results: Results) -> list[list[str]]:
+    """Towline's designs beside each other, by the time of the default; nothing where only that was measured."""
+    names = sorted({str(r["subject"]) for r in results.records if str(r["subject"]).startswith("towline-")})
+    lines = [["designs", "bytes", "way", "towline", *(f"x {name.removeprefix('towline-')}" for name in names)]]
+    for way, mode in TITLES if names else ():
+        for row in rows(results, way, mode):
+            same = {"case": row.own["case"], "variant": way, "mode": mode}
+            others = [times(ratio(row.own, results.one(**same, subject=name))) for name in names]
+            if any(others):
+                lines.append([str(row.own["case"]), str(row.own["size"]), named_way(row.own), duration(row.own), *others])
+    return lines if len(lines) > 1 else []
+
+
+def named_way(r: Record) -> str:
+    return str(r["variant"]) + (" dirtied" if r["mode"] == "dirtied" else "")
 
 
 def show(results: Results) -> None:
@@ -144,6 +160,8 @@ def show(results: Results) -> None:
     print()
     for cells in late:
         print(aligned(cells, columns(late)))
+    for cells in (other := designs(results)):
+        print(("\n" if cells is other[0] else "") + aligned(cells, columns(other)))
     print(f"\nbehind in {len(late) - 1} of {sum(len(some) for _, some in parts)}")
     raw = [float(r["raw_ns"]) for r in results.records if r.get("raw_ns")]
     if raw:

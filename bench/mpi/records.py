@@ -73,8 +73,8 @@ class Results:
         return found[0] if found else None
 
     def peers(self, **keys: Any) -> list[Record]:
-        """The other libraries, best first."""
-        return [r for r in self.find(**keys) if r["subject"] not in ("towline", *LIMITS)]
+        """The other libraries, best first; Towline with other settings is none."""
+        return [r for r in self.find(**keys) if r["subject"].partition("-")[0] not in ("towline", *LIMITS)]
 
     def best_peer(self, **keys: Any) -> Record | None:
         found = self.peers(**keys)

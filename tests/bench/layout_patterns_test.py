@@ -62,6 +62,10 @@ class Table(unittest.TestCase):
         self.assertEqual(late, [["mg_x:258:130:130", "131072", "type", "10 us", "5 us ompi5-ucx", "2.00", "2.50"]])
         row = next(r for title, rows in report.sections(results) for r in rows if r.own["median"] == 10)
         self.assertEqual(row.ratios(), {"peer": 2, "Intel": 0.2, "hand": 2.5, "flat": 2})
+        self.assertEqual(report.designs(results), [])
+        designs = report.designs(Results([*results.records, figure("towline-pack", "type", 20)]))
+        self.assertEqual(designs[1:], [["mg_x:258:130:130", "131072", "type", "10 us", "0.50"]])
+        self.assertEqual(report.behind(Results([*results.records, figure("towline-pack", "type", 1)]))[1:], late)
         self.assertEqual(report.mean_cells("all", [row])[5:9], ["2.00", "0.20", "2.50", "2.00"])
 
 
