@@ -77,7 +77,7 @@ def measure(options: argparse.Namespace) -> int:
     load = os.getloadavg()[0]
     if load > 0.5:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
-    plan = Patterns(True, 2, 2, 4e-3, 20) if options.quick else Patterns(False, 3, 3, 10e-3)
+    plan = Patterns(True, 2, 2, 4e-3, 20) if options.quick else Patterns(False, 3, 2, 10e-3)
     plan.only, plan.ways, plan.sweeps = options.only, options.ways, options.sweeps or plan.sweeps
     if not plan.part():
         for old in options.out.glob("mpi_*.jsonl"):
@@ -102,7 +102,7 @@ def main() -> int:
     p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
     p.add_argument("--designs", action="store_true",
                    help=f"Towline with TOWLINE_LAYOUT={', '.join(DESIGNS)} takes part, too; the table then has a part for them")
-    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3 of 3 rounds, with --quick 2 of 2)")
+    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3, with --quick 2; of 2 rounds)")
     p.add_argument("--raw", default="0-1e9", metavar="LEAST-MOST",
                    help="table, plot: only rounds in which the raw ping-pong took so many nanoseconds, as 0-90 or 90-1000")
     p.add_argument("--offline", action="store_true", help="installs nothing")
