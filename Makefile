@@ -5,7 +5,7 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test test-programs asan tsan clang bench bench-mpi fuzz install clean
+.PHONY: help packages build demo test test-programs asan tsan clang bench bench-mpi bench-layout fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -70,6 +70,14 @@ bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other 
 	python3 bench/mpi table; \
 	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
 	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/mpi plot || echo "no pictures"; \
+	exit $$failed
+
+bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
+	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
+	@failed=0; python3 bench/layout measure $(if $(QUICK),--quick) || failed=1; \
+	python3 bench/layout table; \
+	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
+	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/layout plot || echo "no picture"; \
 	exit $$failed
 
 fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, with Clang and the sanitizers (SECONDS=60)

@@ -129,6 +129,8 @@ class Figure:
 class House:
     """A measurement: who takes part, and what came out."""
 
+    program = "bench"  # which each library must have
+
     def __init__(self, places: Places, cpus: tuple[int, int], subjects: list[Subject], plan: Plan, out: pathlib.Path,
                  progress: Progress) -> None:
         self.places, self.cpus, self.plan, self.out, self.progress = places, cpus, plan, out, progress
@@ -138,8 +140,9 @@ class House:
         self.about: list[Record] = []
         for s in subjects:
             lacking = s.missing()
-            if lacking is None and not program(places, s.build, "bench").exists():
-                lacking = str(program(places, s.build, "bench"))
+            needed = program(places, s.build, self.program)
+            if lacking is None and not needed.exists():
+                lacking = str(needed)
             if lacking is None:
                 self.subjects.append(s)
             else:

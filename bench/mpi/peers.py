@@ -12,6 +12,8 @@ from mpi.subjects import ROOT, Places
 
 HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ["-O3", "-march=native", "-std=c11", "-Wall", "-Wextra"]
+PROGRAMS = ("bench", "hello", "overlap")
+LAYOUT = HERE.parent / "layout"  # its program is one more
 
 
 def requirements() -> dict[str, str]:
@@ -57,10 +59,15 @@ def program(places: Places, build: str, name: str) -> pathlib.Path:
     return places.programs / f"{name}-{build}"
 
 
-def build(places: Places, flags: list[str]) -> list[str]:
+def source(name: str) -> pathlib.Path:
+    return (HERE if name in PROGRAMS else LAYOUT) / f"{name}.c"
+
+
+def build(places: Places, flags: list[str], programs: tuple[str, ...] = PROGRAMS) -> list[str]:
     """Compiles what is older than its sources; returns a line for each build that failed. Raises if the limits cannot be built."""
     places.programs.mkdir(parents=True, exist_ok=True)
-    newest = max(path.stat().st_mtime for path in [*HERE.glob("*.c"), *HERE.glob("*.cpp"), *HERE.glob("*.h"), ROOT / "include/mpi.h"])
+    sources = [path for folder in (HERE, LAYOUT) for ending in ("c", "cpp", "h") for path in folder.glob(f"*.{ending}")]
+    newest = max(path.stat().st_mtime for path in [*sources, ROOT / "include/mpi.h"])
 
     def compiled(command: list[str], to: pathlib.Path) -> str | None:
         if to.exists() and to.stat().st_mtime > newest:
@@ -70,9 +77,9 @@ def build(places: Places, flags: list[str]) -> list[str]:
 
     failed = []
     for kind, wrapper in wrappers(places).items():
-        for name in ("bench", "hello", "overlap"):
+        for name in programs:
             if wrapper.exists():
-                failed.append(compiled([str(wrapper), *FLAGS, *flags, str(HERE / f"{name}.c")], program(places, kind, name)))
+                failed.append(compiled([str(wrapper), *FLAGS, *flags, str(source(name))], program(places, kind, name)))
     failed.append(compiled(["cc", "-O2", "-shared", "-fPIC", str(HERE / "noyield.c")], places.programs / "noyield.so"))
     plain = ["-std=c++20", *(f for f in FLAGS if not f.startswith("-std"))]
     for command, name in ((["cc", *FLAGS, str(HERE / "limits.c")], "limits"), (["c++", *plain, str(HERE / "churn.cpp")], "churn")):

@@ -113,13 +113,17 @@ def panels(results: Results) -> dict[str, list[Panel]]:
 
 
 def draw(results: Results, folder: pathlib.Path) -> list[pathlib.Path]:
+    return draw_panels(panels(results), folder)
+
+
+def draw_panels(pictures: dict[str, list[Panel]], folder: pathlib.Path) -> list[pathlib.Path]:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     written = []
-    for name, drawn in panels(results).items():
+    for name, drawn in pictures.items():
         wide = 1 if len(drawn) == 1 else 2
         rows = -(-len(drawn) // wide)
         figure, axes = plt.subplots(rows, wide, figsize=(6.5 * wide, 4.2 * rows), squeeze=False, layout="constrained")

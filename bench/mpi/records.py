@@ -31,7 +31,7 @@ def record(case: str, size: int, subject: str, unit: str, rounds: list[list[floa
 
 def same_figure(r: Record) -> tuple[Any, ...]:
     """What tells a figure from others, whoever's it is; a subject from other subjects."""
-    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"),
+    return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"), r.get("variant", ""),
             r["subject"] if r["case"] == "subject" else "")
 
 
@@ -73,8 +73,8 @@ class Results:
         return found[0] if found else None
 
     def peers(self, **keys: Any) -> list[Record]:
-        """The other libraries, best first."""
-        return [r for r in self.find(**keys) if r["subject"] not in ("towline", *LIMITS)]
+        """The other libraries, best first; Towline with other settings is none."""
+        return [r for r in self.find(**keys) if r["subject"].partition("-")[0] not in ("towline", *LIMITS)]
 
     def best_peer(self, **keys: Any) -> Record | None:
         found = self.peers(**keys)

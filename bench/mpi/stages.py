@@ -22,6 +22,7 @@ class Stage:
     allocators: bool = False     # Towline and glibc, a program without MPI
     more: int = 1                # times as many rounds
     batch: float = 25e-6         # seconds of the shortest batch
+    measured: str = "bench"      # the program
 
     def bound(self) -> bool:
         return self.ranks <= self.processors
@@ -30,7 +31,7 @@ class Stage:
         return both[:self.processors]
 
     def program(self, places: Places, subject: Subject) -> pathlib.Path:
-        return places.programs / "churn" if self.allocators else program(places, subject.build, "bench")
+        return places.programs / "churn" if self.allocators else program(places, subject.build, self.measured)
 
     def subjects(self, everyone: list[Subject], both: tuple[int, int], quick: bool) -> list[Subject]:
         if self.allocators:

@@ -1,0 +1,1 @@
+"""Benchmark of derived datatypes: the communication patterns of the field on several MPI libraries."""

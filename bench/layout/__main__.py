@@ -1,0 +1,128 @@
+"""Derived datatypes on several MPI libraries: the patterns of the field, by turns. `python3 bench/layout --help`; docs/benchmarks.md says
+what they are."""
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import sys
+
+sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
+
+from layout import report  # noqa: E402
+from layout.patterns import GROUPS, QUICK, SIZES, cases  # noqa: E402
+from mpi import peers  # noqa: E402
+from mpi.cases import Case  # noqa: E402
+from mpi.measure import BEGIN_SECONDS, House, Plan  # noqa: E402
+from mpi.progress import Progress  # noqa: E402
+from mpi.records import Results  # noqa: E402
+from mpi.stages import Stage  # noqa: E402
+from mpi.subjects import ROOT, Places, Subject, subjects  # noqa: E402
+
+OUT = ROOT / "build/bench/layout"
+SUBJECTS = "^(towline|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
+DESIGNS = ("pack", "basic", "memo")  # of TOWLINE_LAYOUT, beside the default
+STAGE = Stage(tuple(GROUPS), measured="layout")
+
+
+class Patterns(Plan):
+    """How much is measured; `ways`: a regular expression."""
+
+    ways = ""
+
+    def cases(self, group: str) -> list[Case]:
+        some = [self.of_way(c) for c in cases(QUICK if self.quick else SIZES) if c.group == group and self.wants(c.title())]
+        return [c for c in some if c.several]
+
+    def part(self) -> bool:
+        return bool(self.only or self.ways)
+
+    def of_way(self, case: Case) -> Case:
+        some = tuple(v for v in case.several if re.search(self.ways, v.name) and not (self.quick and v.name == "used16"))
+        return dataclasses.replace(case, several=some)
+
+
+class Layouts(House):
+    program = "layout"
+
+    def run(self) -> None:
+        wanted = {group: self.plan.cases(group) for group in GROUPS}
+        turns = sum(len(c.several) * self.plan.of_case(c, STAGE) for some in wanted.values() for c in some)
+        self.progress.expect((turns + BEGIN_SECONDS * len(GROUPS)) * len(self.subjects))
+        for some in wanted.values():
+            if some:
+                self._turns(some, STAGE)
+        self._write("subjects", self.about)
+
+
+def takes_part(places: Places, cpus: tuple[int, int], options: argparse.Namespace) -> list[Subject]:
+    some = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
+    towline = [s for s in some if s.name == "towline"] if options.designs else []
+    return some + [dataclasses.replace(s, name=f"towline-{design}", environment=(("TOWLINE_LAYOUT", design),),
+                                       why=f"design {design} of derived datatypes") for s in towline for design in DESIGNS]
+
+
+def measure(options: argparse.Namespace) -> int:
+    places, progress = Places(options.build), Progress()
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        sys.exit("two processors are needed, and this process may use only one")
+    cpus = (allowed[0], allowed[1])
+    if not (places.towline / "bin/mpicc").exists():
+        sys.exit(f"nothing is built in {places.towline}: run `make bench-layout`")
+    for line in (*([] if options.offline else peers.install(places)), *peers.build(places, [], ("layout",))):
+        progress.say(line)
+    load = os.getloadavg()[0]
+    if load > 0.5:
+        progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
+    plan = Patterns(True, 2, 2, 4e-3, 20) if options.quick else Patterns(False, 3, 2, 10e-3)
+    plan.only, plan.ways, plan.sweeps = options.only, options.ways, options.sweeps or plan.sweeps
+    if not plan.part():
+        for old in options.out.glob("mpi_*.jsonl"):
+            old.unlink()
+    house = Layouts(places, cpus, takes_part(places, cpus, options), plan, options.out, progress)
+    house.run()
+    progress.say(f"measured in {progress.seconds():.0f} s")
+    for fault in house.faults:
+        progress.say("left out: " + fault)
+    for failure in house.failures:
+        progress.say("FAILED " + failure)
+    return 1 if house.failures else 0
+
+
+def main() -> int:
+    p = argparse.ArgumentParser(prog="python3 bench/layout", description=__doc__)
+    p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
+    p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
+    p.add_argument("--only", default="", help="regular expressions with commas between: only patterns whose 'NAME:NUMBERS BYTES MODE' one "
+                                              "matches; the results of others stay")
+    p.add_argument("--ways", default="", help="regular expression: only these ways (type, hand, pack, used1, used16, made)")
+    p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
+    p.add_argument("--designs", action="store_true",
+                   help=f"Towline with TOWLINE_LAYOUT={', '.join(DESIGNS)} takes part, too; the table then has a part for them")
+    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3, with --quick 2; of 2 rounds)")
+    p.add_argument("--raw", default="0-1e9", metavar="LEAST-MOST",
+                   help="table, plot: only rounds in which the raw ping-pong took so many nanoseconds, as 0-90 or 90-1000")
+    p.add_argument("--offline", action="store_true", help="installs nothing")
+    p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
+    p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines and pictures go (build/bench/layout)")
+    options = p.parse_args()
+    if options.what == "measure":
+        return measure(options)
+    results = Results.load(options.out)
+    if not results.records:
+        sys.exit(f"no figures in {options.out}: run `make bench-layout`")
+    least, _, most = options.raw.partition("-")
+    results = report.of_class(results, float(least), float(most))
+    if options.what == "plot":
+        for path in report.draw(results, options.out):
+            print(path)
+        return 0
+    report.show(results)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
