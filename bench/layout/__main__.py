@@ -23,7 +23,7 @@ from mpi.subjects import ROOT, Places, Subject, subjects  # noqa: E402
 
 OUT = ROOT / "build/bench/layout"
 SUBJECTS = "^(towline|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
-DESIGNS = ("pack", "basic", "memo")  # of TOWLINE_LAYOUT, beside the default
+DESIGNS = ("pack", "pipelined", "basic", "memo")  # of TOWLINE_LAYOUT, beside the default
 STAGE = Stage(tuple(GROUPS), measured="layout")
 
 

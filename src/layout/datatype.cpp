@@ -1,3 +1,4 @@
+#include "layout/listed_rows.hpp"
 #include "layout/parts.hpp"
 
 #include <algorithm>
@@ -95,17 +96,20 @@ void equally_long(checked const& in, std::size_t a, std::size_t b)
         in.refuse("the lists are " + std::to_string(a) + " and " + std::to_string(b) + " long; give one entry per block in each");
 }
 
-/// Blocks of `old` at displacements that are multiples of `unit`; `length(i)` elements in the i-th.
-template <class Length>
-datatype blocks(checked const& in, Length length, std::span<std::int64_t const> displacements, std::int64_t unit, datatype const& old)
+/// Blocks of `old` at displacements that are multiples of `unit`; lengths[i] elements in the i-th, or `length` where there is no list.
+datatype blocks(checked const& in, std::span<std::int64_t const> lengths, std::int64_t length, std::span<std::int64_t const> displacements,
+                std::int64_t unit, datatype const& old)
 {
     part const one = part_of(old);
+    if (is_row(one, old.extent()))
+        if (auto made = listed_rows(one, lengths, length, displacements, unit))
+            return finished(*std::move(made), in);
     assembly all(in);
     all.reserve(displacements.size());
     part block;
     std::int64_t last = -1;  // the length of `block`: one node serves a run of equal ones
     for (std::size_t i = 0; i < displacements.size(); ++i) {
-        std::int64_t const n = length(i);
+        std::int64_t const n = lengths.empty() ? length : lengths[i];
         in.not_negative(n, "blocklengths", static_cast<std::int64_t>(i));
         if (n == 0)
             continue;
@@ -150,28 +154,28 @@ datatype indexed(std::span<std::int64_t const> blocklengths, std::span<std::int6
 {
     checked const in("indexed");
     equally_long(in, blocklengths.size(), displacements.size());
-    return blocks(in, [&](std::size_t i) { return blocklengths[i]; }, displacements, old.extent(), old);
+    return blocks(in, blocklengths, 0, displacements, old.extent(), old);
 }
 
 datatype hindexed(std::span<std::int64_t const> blocklengths, std::span<std::int64_t const> displacements, datatype const& old)
 {
     checked const in("hindexed");
     equally_long(in, blocklengths.size(), displacements.size());
-    return blocks(in, [&](std::size_t i) { return blocklengths[i]; }, displacements, 1, old);
+    return blocks(in, blocklengths, 0, displacements, 1, old);
 }
 
 datatype indexed_block(std::int64_t blocklength, std::span<std::int64_t const> displacements, datatype const& old)
 {
     checked const in("indexed_block");
     in.not_negative(blocklength, "blocklength");
-    return blocks(in, [&](std::size_t) { return blocklength; }, displacements, old.extent(), old);
+    return blocks(in, {}, blocklength, displacements, old.extent(), old);
 }
 
 datatype hindexed_block(std::int64_t blocklength, std::span<std::int64_t const> displacements, datatype const& old)
 {
     checked const in("hindexed_block");
     in.not_negative(blocklength, "blocklength");
-    return blocks(in, [&](std::size_t) { return blocklength; }, displacements, 1, old);
+    return blocks(in, {}, blocklength, displacements, 1, old);
 }
 
 datatype structure(std::span<std::int64_t const> blocklengths, std::span<std::int64_t const> displacements, std::span<datatype const> types)

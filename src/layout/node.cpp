@@ -11,8 +11,6 @@ namespace towline::layout {
 namespace {
 
 constexpr std::int64_t flat = 256;          ///< nested lists become one up to this length
-constexpr std::int64_t shortest_run = 4;    ///< items with equal steps that are worth a loop inside a list
-constexpr std::int64_t worthwhile = 8;      ///< a list is folded into loops if that makes it so many times shorter
 constexpr int compared = 3;                 ///< levels of two trees that are compared; deeper ones are the same only if shared
 
 std::int64_t unit_size(kind unit) noexcept
@@ -143,10 +141,10 @@ template <class Item>
 std::vector<Item> fold(std::vector<Item> const& items)
 {
     std::vector<Item> out;
-    std::size_t const most = items.size() / worthwhile;
+    std::size_t const most = items.size() / gatherer::worthwhile;
     for (std::size_t i = 0; i < items.size() && out.size() <= most;) {
         std::size_t const n = run_length(items, i);
-        if (n < shortest_run) {
+        if (n < gatherer::shortest_run) {
             out.push_back(items[i++]);
             continue;
         }

@@ -62,6 +62,9 @@ public:
     void reserve(std::size_t n) { items_.reserve(n); }
     [[nodiscard]] placed finish();
 
+    static constexpr std::size_t shortest_run = 4;  ///< items with equal steps that are worth a loop inside a list
+    static constexpr std::size_t worthwhile = 8;    ///< a list is folded into loops if that makes it so many times shorter
+
 private:
     struct item {
         std::int64_t displacement, size;

@@ -7,9 +7,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 namespace {
@@ -314,6 +316,59 @@ TEST(canonical_form, long_chains_of_structs_stay_shallow)
         chain = structure(list{1, 1}, list{0, 8}, std::vector{i % 2 == 0 ? char_type : short_type, chain});
     EXPECT_LT(chain.describes().bytes.tree->depth, 5000 / 200);
     EXPECT_EQ(chain.size(), 4 + 2500 * 3);
+}
+
+// Lists of rows are made without a node for each block; a struct of the same blocks is made the general way.
+TEST(canonical_form, lists_of_rows_are_as_structs_make_them)
+{
+    unsigned const seed = std::getenv("TOWLINE_TEST_SEED") != nullptr ? static_cast<unsigned>(std::atoi(std::getenv("TOWLINE_TEST_SEED")))
+                                                                       : std::random_device{}();
+    SCOPED_TRACE("repeat with TOWLINE_TEST_SEED=" + std::to_string(seed));
+    std::mt19937 random(seed);
+    auto const pick = [&](i64 from, i64 to) { return std::uniform_int_distribution<i64>(from, to)(random); };
+    std::vector<datatype> const rows{byte_type, char_type, double_type, contiguous(3, int_type), datatype::of(kind::long_double_c),
+                                     contiguous(2, datatype::of(kind::float_int)), hindexed_block(1, list{16}, int_type)};
+    int lists = 0;
+    for (int turn = 0; turn < 2000; ++turn) {
+        datatype const& row = rows[static_cast<std::size_t>(pick(0, static_cast<i64>(rows.size()) - 1))];
+        auto const n = static_cast<std::size_t>(pick(0, turn % 10 == 0 ? 300 : 24));
+        i64 const most = pick(1, 4), spread = pick(1, 4);
+        bool const same = pick(0, 1) == 0, regular = pick(0, 3) == 0;
+        list lengths(n), elements(n), bytes(n);
+        i64 at = pick(-40, 40);
+        for (std::size_t i = 0; i < n; ++i) {
+            lengths[i] = same ? most : pick(0, most);
+            elements[i] = at;
+            bytes[i] = at * row.extent();
+            at += regular ? most + 1 : lengths[i] + pick(pick(0, 20) == 0 ? -9 : 0, spread);
+        }
+        datatype const expected = structure(lengths, bytes, std::vector<datatype>(n, row));
+        for (datatype const& made : {indexed(lengths, elements, row), hindexed(lengths, bytes, row),
+                                     same ? indexed_block(most, elements, row) : hindexed(lengths, bytes, row)}) {
+            ASSERT_EQ(made.describe(), expected.describe());
+            ASSERT_EQ(describe(made.describes().typed), describe(expected.describes().typed));
+            ASSERT_EQ(made.lb(), expected.lb());
+            ASSERT_EQ(made.ub(), expected.ub());
+            ASSERT_EQ(made.true_lb(), expected.true_lb());
+            ASSERT_EQ(made.true_ub(), expected.true_ub());
+            ASSERT_EQ(made.size(), expected.size());
+            ASSERT_EQ(made.external_size(), expected.external_size());
+            ASSERT_EQ(made.elements(), expected.elements());
+            ASSERT_EQ(made.uniform(), expected.uniform());
+            if (made.size() != 0) {
+                for (int i = 0; i < 8; ++i) {
+                    i64 const some = pick(0, made.size());
+                    ASSERT_EQ(made.elements_in(some), expected.elements_in(some));
+                }
+            }
+            ASSERT_EQ(vector(3, 2, 5, made).describe(), vector(3, 2, 5, expected).describe());
+        }
+        form const what = expected.size() == 0 ? form::block : expected.describes().bytes.tree->what;
+        lists += what == form::list || what == form::pieces ? 1 : 0;
+    }
+    EXPECT_GT(lists, 500);
+    EXPECT_NE(refusal([&] { return indexed(list{1, 1, -1}, list{0, 2, 9}, int_type); }).find("blocklengths"), std::string::npos);
+    EXPECT_NE(refusal([&] { return indexed(list{1, 1, 1}, list{0, 2, huge / 2}, int_type); }), "nothing was refused");
 }
 
 } // namespace
