@@ -26,23 +26,24 @@ using job::counter;
 
 // The receiver.
 
-std::optional<engine::impl::claimed_task> engine::impl::claim_task()
+task_slot* engine::impl::claim_task()
 {
     std::lock_guard lock(tasks_mutex);
-    if (free_tasks.empty()) {
+    task_slot& slot = tasks.claim();
+    if (slot.task == nullptr && unused_tasks.empty()) {
         // Never given back: a peer may look at it late.
-        void* const memory = heap::try_allocate(thresholds::task_batch * sizeof(copy_task));
-        if (memory == nullptr)
-            return std::nullopt;
-        for (std::size_t i = 0; i < thresholds::task_batch; ++i) {
-            free_tasks.push_back(static_cast<std::uint32_t>(tasks.size()));
-            tasks.emplace_back().task = new (static_cast<copy_task*>(memory) + i) copy_task;
-        }
+        if (void* const memory = heap::try_allocate(thresholds::task_batch * sizeof(copy_task)))
+            unused_tasks = {new (memory) copy_task[thresholds::task_batch], thresholds::task_batch};
     }
-    std::uint32_t const index = free_tasks.back();
-    free_tasks.pop_back();
-    task_slot& slot = tasks[index];
-    return claimed_task{slot.task, index, ++slot.generation};
+    if (slot.task == nullptr) {
+        if (unused_tasks.empty()) {
+            tasks.free(slot);
+            return nullptr;
+        }
+        slot.task = &unused_tasks.front();
+        unused_tasks = unused_tasks.subspan(1);
+    }
+    return &slot;
 }
 
 bool engine::impl::may_cooperate(message_state const& s, block_state const& b, void const* destination) const noexcept
@@ -60,19 +61,20 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     block_state const& b = s.blocks[block];
     auto* const to = static_cast<std::byte*>(destination);
     auto const* const from = static_cast<std::byte const*>(b.data);
-    auto const claimed = claim_task();
-    if (!claimed) {
+    task_slot* const slot = claim_task();
+    if (slot == nullptr) {
         base::copy_block(to, from, b.size);
         return nullptr;
     }
-    auto const [task, index, number] = *claimed;
+    copy_task* const task = slot->task;
+    std::uint64_t const number = tasks.number_of(*slot);
     copy_units const units(b.size);
-    copy_taker taker(*task, number, units, config.sizes.share_least, config.sizes.share_most);
+    copy_taker taker(*task, static_cast<std::uint32_t>(number >> 32), units, config.sizes.share_least, config.sizes.share_most);
     auto const how = base::way_of_copy(to, b.size, 0, b.size / 3);
     task->past_caches.store(how == base::copy_ways::way::past ? 1 : 0, std::memory_order_relaxed);
     copy_share mine = taker.begin();
     post_control(s.source, wire::help,
-                 wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index,
+                 wire::help_message{s.id_flags >> wire::flag_bits, number,
                                     *wire::pack(*heap::find(task, sizeof *task)), *wire::pack(*heap::find(destination, b.size)), block});
     std::uint64_t own_bytes = 0;
     for (; mine.count != 0; mine = taker.take_front()) {
@@ -98,7 +100,7 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         if (ways_told) [[unlikely]]
             ways_told.arrives(s.source, arrival::together, b.size);
         std::lock_guard lock(tasks_mutex);
-        free_tasks.push_back(index);
+        tasks.free(*slot);
         return nullptr;
     }
     // The sender was interrupted in the middle of a share: the fetch ends when it has done it, or has died.
@@ -106,34 +108,29 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
     stays->running.fetch_add(1, std::memory_order_relaxed);
     {
         std::lock_guard lock(tasks_mutex);
-        task_slot& slot = tasks[index];
-        slot.state = stays;
-        slot.block = block;
-        slot.from = stays->source;
-        slot.senders = senders;
-        slot.senders_bytes = b.size - own_bytes;
+        *slot = {task, stays, block, stays->source, senders, b.size - own_bytes};
     }
     task->tell.store(1, std::memory_order_seq_cst);
-    end_task(index, number);
+    end_task(number);
     // Died meanwhile: whoever buried it may have looked before the state was in the table.
     if ((peers[stays->source].flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
         end_tasks(stays->source);
     return stays;
 }
 
-void engine::impl::end_task(std::uint32_t index, std::uint32_t number)
+void engine::impl::end_task(std::uint64_t number)
 {
     message_state* ended = nullptr;
     std::size_t block = 0;
     {
         std::lock_guard lock(tasks_mutex);
-        task_slot& slot = tasks[index];
-        if (slot.generation != number || slot.state == nullptr || slot.task->copied.load(std::memory_order_seq_cst) < slot.senders)
+        task_slot* const slot = tasks.find(number);
+        if (slot == nullptr || slot->state == nullptr || slot->task->copied.load(std::memory_order_seq_cst) < slot->senders)
             return;
-        ended = std::exchange(slot.state, nullptr);
-        block = slot.block;
-        counts.add(counter::bytes_cooperated, slot.senders_bytes);
-        free_tasks.push_back(index);
+        ended = std::exchange(slot->state, nullptr);
+        block = slot->block;
+        counts.add(counter::bytes_cooperated, slot->senders_bytes);
+        tasks.free(*slot);
     }
     count_block(*this, ended->blocks[block], true);
     fetch_ended(*ended, true);
@@ -168,25 +165,24 @@ void engine::impl::end_tasks(std::optional<peer> from)
     std::vector<task_wait> waits;
     {
         std::lock_guard lock(tasks_mutex);
-        for (std::uint32_t i = 0; i < tasks.size(); ++i) {
-            task_slot const& slot = tasks[i];
+        tasks.for_each([&](task_slot const& slot) {
             if (slot.state != nullptr && (!from || slot.from == *from))
-                waits.push_back({slot.task, i, slot.generation, slot.from, slot.senders});
-        }
+                waits.push_back({slot.task, tasks.number_of(slot), slot.from, slot.senders});
+        });
     }
     for (task_wait const& w : waits) {
         if (outlast(w)) {
-            end_task(w.index, w.number);
+            end_task(w.number);
             continue;
         }
         message_state* failed = nullptr;
         {
             std::lock_guard lock(tasks_mutex);
-            task_slot& slot = tasks[w.index];
-            if (slot.generation != w.number || slot.state == nullptr)
+            task_slot* const slot = tasks.find(w.number);
+            if (slot == nullptr || slot->state == nullptr)
                 continue;  // its fetch has ended meanwhile
-            slot.state->blocks[slot.block].counted = true;
-            failed = std::exchange(slot.state, nullptr);  // the task is not used again
+            slot->state->blocks[slot->block].counted = true;
+            failed = std::exchange(slot->state, nullptr);  // the task stays claimed: it is not used again
         }
         fetch_ended(*failed, false);
     }
@@ -198,14 +194,13 @@ void engine::impl::on_helped(void* context, peer source, std::span<std::byte con
     auto const m = wire::read<wire::helped_message>(payload);
     if (!m || payload.size() != sizeof *m)
         return self.drop(source, fmt::format("an end of help of {} bytes", payload.size()));
-    auto const index = static_cast<std::uint32_t>(m->number);
     {
         std::lock_guard lock(self.tasks_mutex);
-        if (index >= self.tasks.size() || self.tasks[index].generation == 0)
+        if (!self.tasks.has_index_of(m->number))
             return self.drop(source, "an end of help that nobody waits for");
     }
-    // Late ones, of a task that the receiver saw end itself, find another number or nothing.
-    self.end_task(index, static_cast<std::uint32_t>(m->number >> 32));
+    // A late one, of a task whose end the receiver saw itself, finds nothing.
+    self.end_task(m->number);
 }
 
 // The sender.

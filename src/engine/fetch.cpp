@@ -39,9 +39,9 @@ std::uint64_t window(peer_state const& p, thresholds::sizes const& sizes)
 
 } // namespace
 
-void engine::impl::ask_for(fetching& f, std::uint64_t number, std::uint64_t bytes)
+void engine::impl::ask_for(fetching& f, std::uint64_t bytes)
 {
-    wire::pull_message const m{f.state->id_flags >> wire::flag_bits, number, f.asked, bytes, f.block};
+    wire::pull_message const m{f.state->id_flags >> wire::flag_bits, fetches.number_of(f), f.asked, bytes, f.block};
     f.asked += bytes;
     post_control(f.from, wire::pull, m);
 }
@@ -58,23 +58,9 @@ void engine::impl::start_pull(message_state& s, std::size_t block, void* destina
     std::uint64_t const size = s.blocks[block].size;
     {
         std::lock_guard lock(fetches_mutex);
-        std::uint32_t index = 0;
-        if (free_fetches.empty()) {
-            index = static_cast<std::uint32_t>(fetches.size());
-            fetches.emplace_back();
-        } else {
-            index = free_fetches.back();
-            free_fetches.pop_back();
-        }
-        fetching& f = fetches[index];
-        f.state = &s;
-        f.from = s.source;
-        f.destination = static_cast<std::byte*>(destination);
-        f.block = block;
-        f.size = size;
-        f.arrived = 0;
-        f.asked = 0;
-        ask_for(f, std::uint64_t{f.generation} << 32 | index, std::min(size, window(p, config.sizes)));
+        fetching& f = fetches.claim();
+        f = {&s, s.source, static_cast<std::byte*>(destination), block, size, 0, 0};
+        ask_for(f, std::min(size, window(p, config.sizes)));
     }
     // Died meanwhile: whoever buried it may have looked before the fetch was in the table.
     if ((p.flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
@@ -92,9 +78,8 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
     bool ok = true;
     {
         std::unique_lock lock(self.fetches_mutex);
-        std::uint64_t const index = header->fetch & 0xffffffff;
-        fetching* const f = index < self.fetches.size() ? &self.fetches[index] : nullptr;
-        if (f == nullptr || f->state == nullptr || f->generation != header->fetch >> 32 || f->from != source) {
+        fetching* const f = self.fetches.find(header->fetch);
+        if (f == nullptr || f->from != source) {
             lock.unlock();
             return self.drop(source, "a piece that nobody waits for");
         }
@@ -105,10 +90,10 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
             f->arrived += bytes.size();
             std::uint64_t const half = window(self.peers[source], self.config.sizes) / 2;
             if (f->asked < f->size && f->asked - f->arrived <= half)
-                self.ask_for(*f, header->fetch, std::min(f->size - f->asked, half));
+                self.ask_for(*f, std::min(f->size - f->asked, half));
         }
         if (!ok || f->arrived == f->size) {
-            ended = std::exchange(f->state, nullptr);
+            ended = f->state;
             if (ok) {
                 bool const maps = self.peers[source].maps;
                 self.counts.block(maps ? counter::copied_twice : counter::wire, maps ? counter::bytes_copied_twice : counter::bytes_wire,
@@ -117,8 +102,7 @@ void engine::impl::on_piece(void* context, peer source, std::span<std::byte cons
                 if (self.ways_told) [[unlikely]]
                     self.ways_told.arrives(source, arrival::pieces, f->size);
             }
-            f->generation = (f->generation + 1) & 0x7fffffff;
-            self.free_fetches.push_back(static_cast<std::uint32_t>(index));
+            self.fetches.free(*f);
         }
     }
     if (!ok)
@@ -132,14 +116,12 @@ void engine::impl::fail_fetches(peer from)
     std::vector<message_state*> ended;
     {
         std::lock_guard lock(fetches_mutex);
-        for (std::size_t i = 0; i < fetches.size(); ++i) {
-            fetching& f = fetches[i];
-            if (f.state == nullptr || f.from != from)
-                continue;
-            ended.push_back(std::exchange(f.state, nullptr));
-            f.generation = (f.generation + 1) & 0x7fffffff;
-            free_fetches.push_back(static_cast<std::uint32_t>(i));
-        }
+        fetches.for_each([&](fetching& f) {
+            if (f.from != from)
+                return;
+            ended.push_back(f.state);
+            fetches.free(f);
+        });
     }
     for (message_state* s : ended)
         fetch_ended(*s, false);

@@ -22,6 +22,7 @@
 #include "engine/wire.hpp"
 
 #include "base/event_count.hpp"
+#include "base/slot_table.hpp"
 #include "onload/helper_engine.hpp"
 
 #include <array>
@@ -91,12 +92,10 @@ struct kept_block {
 /// A message whose end the sender waits for.
 struct sending {
     peer to = 0;
-    std::uint32_t generation = 1;
-    std::uint64_t waiting = 0;  ///< wire::wants_*; 0: the slot is free
+    std::uint64_t waiting = 0;  ///< wire::wants_*
     completion sent;
     completion delivered;
     std::vector<kept_block> kept;  ///< indexed by block; empty where nothing needs to be kept
-    std::uint32_t next_free = 0;
     bool copied_from = false;      ///< the receiver has asked for help, or for bytes: it is in the middle of copying what was lent
 };
 
@@ -123,16 +122,13 @@ public:
 private:
     [[nodiscard]] sending* locate(std::uint64_t id, peer from) noexcept;
     std::mutex mutex_;
-    std::deque<sending> slots_;
-    std::uint32_t free_ = no_slot;
+    base::slot_table<sending, 32 - wire::flag_bits> slots_;
     std::atomic<std::size_t> outstanding_{0};  ///< messages that wait for `released`
-    static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
 };
 
 /// A block that arrives in pieces.
 struct fetching {
-    message_state* state = nullptr;  ///< null: the slot is free
-    std::uint32_t generation = 1;
+    message_state* state = nullptr;
     peer from = 0;
     std::byte* destination = nullptr;
     std::uint64_t block = 0;
@@ -167,7 +163,6 @@ struct copy_task;
 /// A task of copying together (cooperation.hpp), as its owner sees it.
 struct task_slot {
     copy_task* task = nullptr;
-    std::uint32_t generation = 0;
     message_state* state = nullptr;  ///< a fetch that waits for what the sender has under way
     std::size_t block = 0;
     peer from = 0;
@@ -180,7 +175,6 @@ struct push_window;
 /// A window through which senders push (pushing.hpp), as its owner sees it.
 struct window_slot {
     push_window* window = nullptr;
-    std::uint32_t generation = 0;
     bool abandoned = false;  ///< closed on a sender at work: not free before it says that it is out
     peer from = 0;           ///< who that is
 };
@@ -350,15 +344,14 @@ struct engine::impl {
 
     // Receiver's side of blocks (fetch.cpp).
     std::mutex fetches_mutex;
-    std::deque<fetching> fetches;
-    std::vector<std::uint32_t> free_fetches;
+    base::slot_table<fetching> fetches;
     /// Counts what became of a block that was in reach; once per block.
     static void count_block(impl&, block_state&, bool copied) noexcept;
     void start_pull(message_state&, std::size_t block, void* destination);
     void start_get(message_state&, std::size_t block, void* destination);
     void fetch_ended(message_state&, bool ok);
     static void get_ended(void* context, bool ok);
-    void ask_for(fetching&, std::uint64_t number, std::uint64_t bytes);
+    void ask_for(fetching&, std::uint64_t bytes);
     void fail_fetches(peer from);
 
     // Lent plain memory of peers (attachments.cpp).
@@ -379,23 +372,18 @@ struct engine::impl {
 
     // Blocks that are copied together with their sender (cooperation.cpp).
     std::mutex tasks_mutex;
-    std::deque<task_slot> tasks;
-    std::vector<std::uint32_t> free_tasks;
-    struct claimed_task {
-        copy_task* task;
-        std::uint32_t index;
-        std::uint32_t number;
-    };
-    [[nodiscard]] std::optional<claimed_task> claim_task();
+    base::slot_table<task_slot> tasks;
+    std::span<copy_task> unused_tasks;
+    /// Null where the arena is full.
+    [[nodiscard]] task_slot* claim_task();
     [[nodiscard]] bool may_cooperate(message_state const&, block_state const&, void const* destination) const noexcept;
     /// Copies a block of which `may_cooperate` holds. Null: all is there; else the state (on the heap now) of a fetch that ends later.
     [[nodiscard]] message_state* copy_together(message_state&, std::size_t block, void* destination);
-    void end_task(std::uint32_t index, std::uint32_t number);
+    void end_task(std::uint64_t number);
     /// A task in which the sender has units that it has not copied.
     struct task_wait {
         copy_task const* task;
-        std::uint32_t index;
-        std::uint32_t number;
+        std::uint64_t number;
         peer from;
         std::uint32_t senders;
     };
@@ -407,14 +395,9 @@ struct engine::impl {
 
     // Blocks that their sender pushes (pushing.cpp).
     std::mutex windows_mutex;
-    std::deque<window_slot> windows;
-    std::vector<std::uint32_t> free_windows;
-    struct claimed_window {
-        push_window* window;
-        std::uint32_t index;
-        std::uint32_t number;
-    };
-    [[nodiscard]] std::optional<claimed_window> claim_window();
+    base::slot_table<window_slot> windows;
+    /// Null where the arena is full.
+    [[nodiscard]] window_slot* claim_window();
     /// Bytes of an attached block, from its first on, that its sender brought: all, or as many as came before it went away.
     [[nodiscard]] std::uint64_t receive_pushed(message_state&, std::size_t block, void* destination);
 

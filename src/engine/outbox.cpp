@@ -7,38 +7,22 @@
 #include <utility>
 
 namespace towline::engine {
-namespace {
-
-constexpr std::uint32_t generation_mask = (1u << 29) - 1;  // with the index and the flags, 64 bits
-
-} // namespace
 
 std::uint64_t outbox::open(sending&& s)
 {
     bool const lends = (s.waiting & wire::wants_released) != 0;
     std::lock_guard lock(mutex_);
-    std::uint32_t index = free_;
-    if (index == no_slot) {
-        index = static_cast<std::uint32_t>(slots_.size());
-        slots_.emplace_back();
-    } else {
-        free_ = slots_[index].next_free;
-    }
-    sending& slot = slots_[index];
-    s.generation = slot.generation;
+    sending& slot = slots_.claim();
     slot = std::move(s);
     if (lends)
         outstanding_.fetch_add(1, std::memory_order_relaxed);
-    return std::uint64_t{slot.generation} << 32 | index;
+    return slots_.number_of(slot);
 }
 
 sending* outbox::locate(std::uint64_t id, peer from) noexcept
 {
-    std::uint64_t const index = id & 0xffffffff;
-    if (index >= slots_.size())
-        return nullptr;
-    sending& slot = slots_[index];
-    return slot.waiting != 0 && slot.generation == id >> 32 && slot.to == from ? &slot : nullptr;
+    sending* const slot = slots_.find(id);
+    return slot != nullptr && slot->to == from ? slot : nullptr;
 }
 
 outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what)
@@ -60,11 +44,8 @@ outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what)
     if ((what & wire::wants_delivered) != 0)
         result.delivered = std::exchange(slot->delivered, {});
     slot->waiting &= ~what;
-    if (slot->waiting == 0) {
-        slot->generation = (slot->generation + 1) & generation_mask;
-        slot->next_free = free_;
-        free_ = static_cast<std::uint32_t>(id);
-    }
+    if (slot->waiting == 0)
+        slots_.free(*slot);
     return result;
 }
 
@@ -80,22 +61,23 @@ std::optional<kept_block> outbox::find(std::uint64_t id, peer from, std::uint64_
 
 std::optional<peer> outbox::copier()
 {
+    std::optional<peer> found;
     std::lock_guard lock(mutex_);
-    for (sending const& slot : slots_) {
-        if ((slot.waiting & wire::wants_released) != 0 && slot.copied_from)
-            return slot.to;
-    }
-    return std::nullopt;
+    slots_.for_each([&](sending const& slot) {
+        if ((slot.waiting & wire::wants_released) != 0 && slot.copied_from && !found)
+            found = slot.to;
+    });
+    return found;
 }
 
 std::vector<std::uint64_t> outbox::of_peer(peer to)
 {
     std::vector<std::uint64_t> ids;
     std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-        if (slots_[i].waiting != 0 && slots_[i].to == to)
-            ids.push_back(std::uint64_t{slots_[i].generation} << 32 | i);
-    }
+    slots_.for_each([&](sending const& slot) {
+        if (slot.to == to)
+            ids.push_back(slots_.number_of(slot));
+    });
     return ids;
 }
 
@@ -103,11 +85,10 @@ std::vector<kept_block> outbox::everything()
 {
     std::vector<kept_block> all;
     std::lock_guard lock(mutex_);
-    for (auto& slot : slots_) {
-        if (slot.waiting != 0)
-            all.insert(all.end(), slot.kept.begin(), slot.kept.end());
-        slot.waiting = 0;
-    }
+    slots_.for_each([&](sending& slot) {
+        all.insert(all.end(), slot.kept.begin(), slot.kept.end());
+        slots_.free(slot);
+    });
     return all;
 }
 

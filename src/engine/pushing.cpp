@@ -19,21 +19,20 @@ namespace towline::engine {
 
 // The receiver.
 
-std::optional<engine::impl::claimed_window> engine::impl::claim_window()
+window_slot* engine::impl::claim_window()
 {
     std::lock_guard lock(windows_mutex);
-    if (free_windows.empty()) {
+    window_slot& slot = windows.claim();
+    if (slot.window == nullptr) {
         // Never given back: a peer may look at it late.
         void* const memory = heap::try_allocate(sizeof(push_window));
-        if (memory == nullptr)
-            return std::nullopt;
-        free_windows.push_back(static_cast<std::uint32_t>(windows.size()));
-        windows.emplace_back().window = new (memory) push_window;
+        if (memory == nullptr) {
+            windows.free(slot);
+            return nullptr;
+        }
+        slot.window = new (memory) push_window;
     }
-    std::uint32_t const index = free_windows.back();
-    free_windows.pop_back();
-    window_slot& slot = windows[index];
-    return claimed_window{slot.window, index, ++slot.generation};
+    return &slot;
 }
 
 std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, void* destination)
@@ -53,13 +52,15 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
         p.skip.store(skip - 1, std::memory_order_relaxed);
         return 0;
     }
-    auto const claimed = claim_window();
-    if (!claimed)
+    window_slot* const slot = claim_window();
+    if (slot == nullptr)
         return 0;
-    auto const [window, index, number] = *claimed;
-    auto const recycle = [&, index = index] {
+    push_window* const window = slot->window;
+    std::uint64_t const full_number = windows.number_of(*slot);
+    auto const number = static_cast<std::uint32_t>(full_number >> 32);
+    auto const recycle = [&] {
         std::lock_guard lock(windows_mutex);
-        free_windows.push_back(index);
+        windows.free(*slot);
     };
     auto const where = heap::find(window, sizeof *window);
     auto const word = where ? wire::pack(*where) : std::nullopt;
@@ -69,7 +70,7 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
     }
     window->begin(number);
     post_control(s.source, wire::push,
-                 wire::push_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index, *word, block});
+                 wire::push_message{s.id_flags >> wire::flag_bits, full_number, *word, block});
     std::int64_t const until = base::monotonic_ns() + thresholds::push_entry.count();
     while (!window->was_entered(number)) {
         if (base::monotonic_ns() < until)
@@ -97,15 +98,15 @@ std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, 
             // Interrupted, or dead: it need not come back. The window is its own until it says that it is out.
             {
                 std::lock_guard lock(windows_mutex);
-                windows[index].abandoned = true;
-                windows[index].from = s.source;
+                slot->abandoned = true;
+                slot->from = s.source;
             }
             window->close(number);
             if (window->filled.load(std::memory_order_seq_cst) != count)
                 return std::uint64_t{next} * push_window::piece_bytes;
             // It was done in the meantime, and perhaps has seen nothing of this: then it says nothing either.
             std::lock_guard lock(windows_mutex);
-            if (!std::exchange(windows[index].abandoned, false))
+            if (!std::exchange(slot->abandoned, false))
                 return std::uint64_t{next} * push_window::piece_bytes;
             filled = count;
         }
@@ -129,13 +130,11 @@ void engine::impl::on_pushed(void* context, peer source, std::span<std::byte con
     auto const m = wire::read<wire::pushed_message>(payload);
     if (!m || payload.size() != sizeof *m)
         return self.drop(source, fmt::format("an end of pushing of {} bytes", payload.size()));
-    auto const index = static_cast<std::uint32_t>(m->number);
     std::lock_guard lock(self.windows_mutex);
+    window_slot* const slot = self.windows.find(m->number);
     // One that was not abandoned was emptied after all.
-    if (index >= self.windows.size() || self.windows[index].generation != m->number >> 32 || self.windows[index].from != source ||
-        !std::exchange(self.windows[index].abandoned, false))
-        return;
-    self.free_windows.push_back(index);
+    if (slot != nullptr && slot->from == source && std::exchange(slot->abandoned, false))
+        self.windows.free(*slot);
 }
 
 // The sender.
