@@ -1,6 +1,6 @@
 #pragma once
-// A table whose slots are found by number: an index in the lower 32 bits, a generation above them. Freeing a slot changes its generation, so
-// that a late, repeated or invented number finds nothing. No number is 0.
+// A table whose slots are found by number: an index in the lower 32 bits, a generation above them. Freeing a slot changes its generation,
+// so that a late, repeated or invented number finds nothing. No number is 0.
 //
 // A slot keeps its address, and its contents from one use to the next: whoever claims it sets what it needs. No lock: the owner has one.
 

@@ -1,12 +1,17 @@
 // Messages whose end the sender waits for.
 
-#include "engine/impl.hpp"
+#include "engine/outbox.hpp"
 
 #include <fmt/format.h>
 
 #include <utility>
 
 namespace towline::engine {
+
+void outbox::install(transport::component& t)
+{
+    handle<&outbox::on_done>(t, wire::done, *this);
+}
 
 std::uint64_t outbox::open(sending&& s)
 {
@@ -70,37 +75,15 @@ std::optional<peer> outbox::copier()
     return found;
 }
 
-std::vector<std::uint64_t> outbox::of_peer(peer to)
-{
-    std::vector<std::uint64_t> ids;
-    std::lock_guard lock(mutex_);
-    slots_.for_each([&](sending const& slot) {
-        if (slot.to == to)
-            ids.push_back(slots_.number_of(slot));
-    });
-    return ids;
-}
-
-std::vector<kept_block> outbox::everything()
-{
-    std::vector<kept_block> all;
-    std::lock_guard lock(mutex_);
-    slots_.for_each([&](sending& slot) {
-        all.insert(all.end(), slot.kept.begin(), slot.kept.end());
-        slots_.free(slot);
-    });
-    return all;
-}
-
-void engine::impl::complete(completion const& c, bool ok)
+void outbox::complete(completion const& c, bool ok)
 {
     if (c.function == nullptr)
         return;
-    handler_scope const scope(this);
+    handler_scope const scope(common_);
     c.function(c.context, ok);
 }
 
-void engine::impl::give_back(std::vector<kept_block> const& kept)
+void outbox::give_back(std::vector<kept_block> const& kept)
 {
     for (auto const& k : kept) {
         if (k.exposed_by != nullptr)
@@ -110,23 +93,50 @@ void engine::impl::give_back(std::vector<kept_block> const& kept)
     }
 }
 
-void engine::impl::finish(outbox::ended&& e, bool ok)
+void outbox::finish(ended&& e, bool ok)
 {
     give_back(e.kept);
     complete(e.sent, ok);
     complete(e.delivered, ok);
 }
 
-void engine::impl::on_done(void* context, peer source, std::span<std::byte const> payload)
+void outbox::fail(peer to)
 {
-    auto& self = *static_cast<impl*>(context);
-    auto const m = wire::read<wire::done_message>(payload);
-    if (!m || payload.size() != sizeof *m)
-        return self.drop(source, fmt::format("an acknowledgement of {} bytes", payload.size()));
-    auto ended = self.pending.close(m->id_flags >> wire::flag_bits, source, m->id_flags & wire::flag_mask);
-    if (!ended.known)
-        return self.drop(source, fmt::format("an acknowledgement of message {:#x}, which waits for none", m->id_flags >> wire::flag_bits));
-    self.finish(std::move(ended), (m->id_flags & wire::was_refused) == 0);
+    std::vector<std::uint64_t> ids;
+    {
+        std::lock_guard lock(mutex_);
+        slots_.for_each([&](sending const& slot) {
+            if (slot.to == to)
+                ids.push_back(slots_.number_of(slot));
+        });
+    }
+    for (std::uint64_t const id : ids)
+        finish(close(id, to, wire::wants_delivered | wire::wants_released), false);
+}
+
+void outbox::clear()
+{
+    std::vector<kept_block> all;
+    {
+        std::lock_guard lock(mutex_);
+        slots_.for_each([&](sending& slot) {
+            all.insert(all.end(), slot.kept.begin(), slot.kept.end());
+            slots_.free(slot);
+        });
+    }
+    give_back(all);
+}
+
+void outbox::on_done(peer source, std::span<std::byte const> payload)
+{
+    auto const m = wire::read_whole<wire::done_message>(payload);
+    if (!m)
+        return common_.drop(source, fmt::format("an acknowledgement of {} bytes", payload.size()));
+    auto e = close(m->id_flags >> wire::flag_bits, source, m->id_flags & wire::flag_mask);
+    if (!e.known)
+        return common_.drop(source,
+                            fmt::format("an acknowledgement of message {:#x}, which waits for none", m->id_flags >> wire::flag_bits));
+    finish(std::move(e), (m->id_flags & wire::was_refused) == 0);
 }
 
 } // namespace towline::engine
