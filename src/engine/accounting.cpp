@@ -1,3 +1,5 @@
+// Numbers of threads, and publishing what the threads have counted.
+
 #include "engine/accounting.hpp"
 
 #include <mutex>
@@ -58,7 +60,7 @@ void ledger::publish() noexcept
         blocks += shards_[n].blocks.load(std::memory_order_relaxed);
         block_bytes += shards_[n].block_bytes.load(std::memory_order_relaxed);
     }
-    // Nobody else writes these two counters, so a plain add is lossless.
+    // No other thread writes these two counters, so a plain add is lossless.
     auto advance = [this](job::counter c, std::uint64_t now, std::uint64_t& before) {
         auto const i = static_cast<std::size_t>(c);
         if (now != before && i < counters_.size())

@@ -12,7 +12,7 @@
 //     exposed            fetched: wire
 //     in pieces          fetched: wire, or copied_twice on a transport that maps (the bytes went through its rings); + bytes_pulled
 //   nothing is counted for blocks that were not moved (ignored, lent) or whose peer died on the way.
-// Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by whoever polls, so the
+// Heads and messages of the fast path, and blocks handed over inside heads, are counted per thread and published by the poller, so the
 // job's counters are at most 64 polls behind; after `drain` they are exact.
 
 #include "base/clock.hpp"

@@ -1,8 +1,6 @@
-// Copying a big block together with its sender; see cooperation.hpp for the idea and docs/wire.md for the messages.
+// Blocks that receiver and sender copy together; copy_task.hpp has the idea, docs/wire.md the messages.
 
 #include "engine/cooperation.hpp"
-
-#include "engine/impl.hpp"
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
@@ -24,56 +22,65 @@ namespace towline::engine {
 
 using job::counter;
 
-// The receiver.
-
-std::optional<engine::impl::claimed_task> engine::impl::claim_task()
+void cooperation::install(transport::component& t)
 {
-    std::lock_guard lock(tasks_mutex);
-    if (free_tasks.empty()) {
-        // Never given back: a peer may look at it late.
-        void* const memory = heap::try_allocate(thresholds::task_batch * sizeof(copy_task));
-        if (memory == nullptr)
-            return std::nullopt;
-        for (std::size_t i = 0; i < thresholds::task_batch; ++i) {
-            free_tasks.push_back(static_cast<std::uint32_t>(tasks.size()));
-            tasks.emplace_back().task = new (static_cast<copy_task*>(memory) + i) copy_task;
-        }
-    }
-    std::uint32_t const index = free_tasks.back();
-    free_tasks.pop_back();
-    task_slot& slot = tasks[index];
-    return claimed_task{slot.task, index, ++slot.generation};
+    handle<&cooperation::on_help>(t, wire::help, *this);
+    handle<&cooperation::on_helped>(t, wire::helped, *this);
 }
 
-bool engine::impl::may_cooperate(message_state const& s, block_state const& b, void const* destination) const noexcept
+// The receiver.
+
+cooperation::task_slot* cooperation::claim_task()
 {
-    // A sender that shares our core would only take it from us.
+    std::lock_guard lock(mutex_);
+    task_slot& slot = tasks_.claim();
+    if (slot.task == nullptr && unused_tasks_.empty()) {
+        if (void* const memory = heap::try_allocate(thresholds::task_batch * sizeof(copy_task)))
+            unused_tasks_ = {new (memory) copy_task[thresholds::task_batch], thresholds::task_batch};
+    }
+    if (slot.task == nullptr) {
+        if (unused_tasks_.empty()) {
+            tasks_.free(slot);
+            return nullptr;
+        }
+        slot.task = &unused_tasks_.front();
+        unused_tasks_ = unused_tasks_.subspan(1);
+    }
+    return &slot;
+}
+
+bool cooperation::may_cooperate(message_state const& s, block_state const& b, void const* destination) const noexcept
+{
+    auto const& config = common_.config;
+    // Where ranks outnumber cores, a sender that helps would take the core from its receiver.
     if (b.how != wire::how::mapped || b.size < config.sizes.cooperate || config.oversubscribed ||
-        (s.id_flags & wire::wants_released) == 0 || (peers[s.source].flags.load(std::memory_order_relaxed) & peer_state::dead) != 0)
+        (s.id_flags & wire::wants_released) == 0 || common_.is_dead(s.source))
         return false;
     auto const where = heap::find(destination, b.size);
     return where && wire::pack(*where) && (config.shared_arena || where->arena == config.rank);
 }
 
-message_state* engine::impl::copy_together(message_state& s, std::size_t block, void* destination)
+message_state* cooperation::copy_together(message_state& s, std::size_t block, void* destination)
 {
     block_state const& b = s.blocks[block];
     auto* const to = static_cast<std::byte*>(destination);
     auto const* const from = static_cast<std::byte const*>(b.data);
-    auto const claimed = claim_task();
-    if (!claimed) {
+    task_slot* const slot = claim_task();
+    if (slot == nullptr) {
         base::copy_block(to, from, b.size);
         return nullptr;
     }
-    auto const [task, index, number] = *claimed;
+    copy_task* const task = slot->task;
+    std::uint64_t const number = tasks_.number_of(*slot);
     copy_units const units(b.size);
-    copy_taker taker(*task, number, units, config.sizes.share_least, config.sizes.share_most);
+    auto const& sizes = common_.config.sizes;
+    copy_taker taker(*task, static_cast<std::uint32_t>(number >> 32), units, sizes.share_least, sizes.share_most);
     auto const how = base::way_of_copy(to, b.size, 0, b.size / 3);
     task->past_caches.store(how == base::copy_ways::way::past ? 1 : 0, std::memory_order_relaxed);
     copy_share mine = taker.begin();
-    post_control(s.source, wire::help,
-                 wire::help_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index,
-                                    *wire::pack(*heap::find(task, sizeof *task)), *wire::pack(*heap::find(destination, b.size)), block});
+    out_.post_control(s.source, wire::help,
+                      wire::help_message{s.id_flags >> wire::flag_bits, number, *wire::pack(*heap::find(task, sizeof *task)),
+                                         *wire::pack(*heap::find(destination, b.size)), block});
     std::uint64_t own_bytes = 0;
     for (; mine.count != 0; mine = taker.take_front()) {
         std::uint64_t const at = units.begin(mine.first);
@@ -82,71 +89,65 @@ message_state* engine::impl::copy_together(message_state& s, std::size_t block, 
         own_bytes += n;
     }
     if (taker.damaged()) {
-        // Somebody wrote where only we two may. What nobody can be trusted to have copied we copy; the task is never used again.
-        base::log(base::log_level::warning, "rank {}: what it shares with rank {} to copy a block together was damaged", config.rank,
-                  s.source);
+        // A third process wrote into the task. Copy again all that the sender may or may not have copied, and never use the task again.
+        base::log(base::log_level::warning, "rank {}: what it shares with rank {} to copy a block together was damaged",
+                  common_.config.rank, s.source);
         std::uint64_t const at = units.begin(taker.front());
         base::copy_part(to + at, from + at, b.size - at, how);
         return nullptr;
     }
-    count_if_onloaded(own_bytes);
+    common_.count_if_onloaded(own_bytes);
     std::uint32_t const senders = taker.senders();
     for (std::uint32_t i = 0; task->copied.load(std::memory_order_acquire) < senders && i < thresholds::share_patience; ++i)
         base::cpu_relax();
     if (task->copied.load(std::memory_order_acquire) >= senders) {
-        counts.add(counter::bytes_cooperated, b.size - own_bytes);
-        if (ways_told) [[unlikely]]
-            ways_told.arrives(s.source, arrival::together, b.size);
-        std::lock_guard lock(tasks_mutex);
-        free_tasks.push_back(index);
+        common_.counts.add(counter::bytes_cooperated, b.size - own_bytes);
+        common_.tell_arrival(s.source, arrival::together, b.size);
+        std::lock_guard lock(mutex_);
+        tasks_.free(*slot);
         return nullptr;
     }
-    // The sender was interrupted in the middle of a share: the fetch ends when it has done it, or has died.
+    // The sender was interrupted in the middle of a share: the fetch ends when the sender has copied it, or has died.
     message_state* const stays = s.on_heap ? &s : s.promote();
     stays->running.fetch_add(1, std::memory_order_relaxed);
     {
-        std::lock_guard lock(tasks_mutex);
-        task_slot& slot = tasks[index];
-        slot.state = stays;
-        slot.block = block;
-        slot.from = stays->source;
-        slot.senders = senders;
-        slot.senders_bytes = b.size - own_bytes;
+        std::lock_guard lock(mutex_);
+        *slot = {task, stays, block, stays->source, senders, b.size - own_bytes};
     }
     task->tell.store(1, std::memory_order_seq_cst);
-    end_task(index, number);
-    // Died meanwhile: whoever buried it may have looked before the state was in the table.
-    if ((peers[stays->source].flags.load(std::memory_order_seq_cst) & peer_state::dead) != 0)
+    end_task(number);
+    // The sender may have died meanwhile, and have been buried before the state was in the table.
+    if (common_.is_dead(stays->source, std::memory_order_seq_cst))
         end_tasks(stays->source);
     return stays;
 }
 
-void engine::impl::end_task(std::uint32_t index, std::uint32_t number)
+void cooperation::end_task(std::uint64_t number)
 {
     message_state* ended = nullptr;
     std::size_t block = 0;
     {
-        std::lock_guard lock(tasks_mutex);
-        task_slot& slot = tasks[index];
-        if (slot.generation != number || slot.state == nullptr || slot.task->copied.load(std::memory_order_seq_cst) < slot.senders)
+        std::lock_guard lock(mutex_);
+        task_slot* const slot = tasks_.find(number);
+        if (slot == nullptr || slot->state == nullptr || slot->task->copied.load(std::memory_order_seq_cst) < slot->senders)
             return;
-        ended = std::exchange(slot.state, nullptr);
-        block = slot.block;
-        counts.add(counter::bytes_cooperated, slot.senders_bytes);
-        free_tasks.push_back(index);
+        ended = std::exchange(slot->state, nullptr);
+        block = slot->block;
+        common_.counts.add(counter::bytes_cooperated, slot->senders_bytes);
+        tasks_.free(*slot);
     }
-    count_block(*this, ended->blocks[block], true);
-    fetch_ended(*ended, true);
+    ended->blocks[block].count(common_.counts, true);
+    ended->fetch_ended(true);
 }
 
-bool engine::impl::outlast(task_wait const& w)
+bool cooperation::outlast(task_wait const& w)
 {
     auto const copied = [&] { return w.task->copied.load(std::memory_order_seq_cst) >= w.senders; };
     std::int64_t const begin = base::monotonic_ns();
     std::int64_t tell = begin + thresholds::copier_report.count();
     for (int turn = 0; !copied(); ++turn) {
         // In this order: what a rank has copied before it died counts, and after it nothing is written any more.
-        if (config.is_dead != nullptr && config.is_dead(config.context, w.from))
+        if (common_.config.is_dead != nullptr && common_.config.is_dead(common_.config.context, w.from))
             return copied();
         if (turn < thresholds::outlast_yields) {
             ::sched_yield();
@@ -156,102 +157,98 @@ bool engine::impl::outlast(task_wait const& w)
         if (std::int64_t const now = base::monotonic_ns(); now >= tell) {
             base::log(base::log_level::warning,
                       "rank {} has waited for {} s for rank {}, which is copying into its memory: rank {} is stopped, or gets no processor",
-                      config.rank, (now - begin) / 1'000'000'000, w.from, w.from);
+                      common_.config.rank, (now - begin) / 1'000'000'000, w.from, w.from);
             tell = now + thresholds::copier_report.count();
         }
     }
     return true;
 }
 
-void engine::impl::end_tasks(std::optional<peer> from)
+void cooperation::end_tasks(std::optional<peer> from)
 {
     std::vector<task_wait> waits;
     {
-        std::lock_guard lock(tasks_mutex);
-        for (std::uint32_t i = 0; i < tasks.size(); ++i) {
-            task_slot const& slot = tasks[i];
+        std::lock_guard lock(mutex_);
+        tasks_.for_each([&](task_slot const& slot) {
             if (slot.state != nullptr && (!from || slot.from == *from))
-                waits.push_back({slot.task, i, slot.generation, slot.from, slot.senders});
-        }
+                waits.push_back({slot.task, tasks_.number_of(slot), slot.from, slot.senders});
+        });
     }
     for (task_wait const& w : waits) {
         if (outlast(w)) {
-            end_task(w.index, w.number);
+            end_task(w.number);
             continue;
         }
         message_state* failed = nullptr;
         {
-            std::lock_guard lock(tasks_mutex);
-            task_slot& slot = tasks[w.index];
-            if (slot.generation != w.number || slot.state == nullptr)
+            std::lock_guard lock(mutex_);
+            task_slot* const slot = tasks_.find(w.number);
+            if (slot == nullptr || slot->state == nullptr)
                 continue;  // its fetch has ended meanwhile
-            slot.state->blocks[slot.block].counted = true;
-            failed = std::exchange(slot.state, nullptr);  // the task is not used again
+            slot->state->blocks[slot->block].counted = true;
+            failed = std::exchange(slot->state, nullptr);  // the task stays claimed: it is not used again
         }
-        fetch_ended(*failed, false);
+        failed->fetch_ended(false);
     }
 }
 
-void engine::impl::on_helped(void* context, peer source, std::span<std::byte const> payload)
+void cooperation::on_helped(peer source, std::span<std::byte const> payload)
 {
-    auto& self = *static_cast<impl*>(context);
-    auto const m = wire::read<wire::helped_message>(payload);
-    if (!m || payload.size() != sizeof *m)
-        return self.drop(source, fmt::format("an end of help of {} bytes", payload.size()));
-    auto const index = static_cast<std::uint32_t>(m->number);
+    auto const m = wire::read_whole<wire::helped_message>(payload);
+    if (!m)
+        return common_.drop(source, fmt::format("an end of help of {} bytes", payload.size()));
     {
-        std::lock_guard lock(self.tasks_mutex);
-        if (index >= self.tasks.size() || self.tasks[index].generation == 0)
-            return self.drop(source, "an end of help that nobody waits for");
+        std::lock_guard lock(mutex_);
+        if (!tasks_.has_index_of(m->number))
+            return common_.drop(source, "an end of help that nobody waits for");
     }
-    // Late ones, of a task that the receiver saw end itself, find another number or nothing.
-    self.end_task(index, static_cast<std::uint32_t>(m->number >> 32));
+    // A late one, of a task whose end the receiver saw itself, finds nothing.
+    end_task(m->number);
 }
 
 // The sender.
 
-void engine::impl::on_help(void* context, peer source, std::span<std::byte const> payload)
+void cooperation::on_help(peer source, std::span<std::byte const> payload)
 {
-    auto& self = *static_cast<impl*>(context);
-    auto const m = wire::read<wire::help_message>(payload);
-    if (!m || payload.size() != sizeof *m)
-        return self.drop(source, fmt::format("a call for help of {} bytes", payload.size()));
-    auto const kept = self.pending.find(m->id, source, m->block);
-    if (!kept || !self.peers[source].maps)
-        return self.drop(source, "a call for help with a block that is not there");
-    help_job job{source, *m, nullptr, nullptr};
+    auto const m = wire::read_whole<wire::help_message>(payload);
+    if (!m)
+        return common_.drop(source, fmt::format("a call for help of {} bytes", payload.size()));
+    auto const kept = pending_.find(m->id, source, m->block);
+    if (!kept || !common_.peers[source].maps)
+        return common_.drop(source, "a call for help with a block that is not there");
+    help job{source, *m, nullptr, nullptr};
     auto const task = wire::unpack(m->task);
     auto const destination = wire::unpack(m->destination);
     try {
-        // Written only is what the receiver can give: memory of its own arena.
-        if (!self.config.shared_arena && (task.arena != source || destination.arena != source))
+        // Only what the receiver may give is written: memory of its own arena.
+        if (!common_.config.shared_arena && (task.arena != source || destination.arena != source))
             throw usage_error("an arena that is not its own");
         if (task.offset % alignof(copy_task) != 0)
             throw usage_error("a task that is not aligned");
         job.task = static_cast<copy_task*>(heap::attach(task, sizeof(copy_task)));
         job.destination = static_cast<std::byte*>(heap::attach(destination, kept->size));
     } catch (error const& e) {
-        return self.drop(source, fmt::format("a call for help into {}", e.what()));
+        return common_.drop(source, fmt::format("a call for help into {}", e.what()));
     }
-    if (!self.serve(job)) {
-        self.helps.push_back(job);
-        self.work.fetch_add(1, std::memory_order_relaxed);
+    if (!serve(job)) {
+        helps_.push_back(job);
+        common_.work.fetch_add(1, std::memory_order_relaxed);
     }
 }
 
-bool engine::impl::serve(help_job const& job)
+bool cooperation::serve(help const& job)
 {
-    // The block stays until the receiver says that it is done, or dies: both are seen by the poller only, which is us.
-    auto const kept = pending.find(job.what.id, job.to, job.what.block);
-    if (!kept || (peers[job.to].flags.load(std::memory_order_relaxed) & (peer_state::dead | peer_state::closed)) != 0)
+    // The block stays until the receiver is done or dies; only the poller, which is this thread, finds out about either.
+    auto const kept = pending_.find(job.what.id, job.to, job.what.block);
+    if (!kept || common_.is_dead_or_closed(job.to))
         return true;
+    auto const& sizes = common_.config.sizes;
     auto const* const from = static_cast<std::byte const*>(kept->data);
     copy_units const units(kept->size);
-    copy_taker taker(*job.task, static_cast<std::uint32_t>(job.what.number >> 32), units, config.sizes.share_least,
-                     config.sizes.share_most);
+    copy_taker taker(*job.task, static_cast<std::uint32_t>(job.what.number >> 32), units, sizes.share_least, sizes.share_most);
     auto const how = job.task->past_caches.load(std::memory_order_relaxed) != 0 ? base::copy_ways::way::past
                                                                                : base::way_of_copy(units.size);
-    for (std::uint64_t done = 0; done < config.sizes.help_portion;) {
+    for (std::uint64_t done = 0; done < sizes.help_portion;) {
         copy_share const mine = taker.take_back();
         if (mine.count == 0)
             return true;
@@ -260,21 +257,21 @@ bool engine::impl::serve(help_job const& job)
         base::copy_part(job.destination + at, from + at, n, how);
         done += n;
         if (taker.copied(mine))
-            post_control(job.to, wire::helped, wire::helped_message{job.what.number});
+            out_.post_control(job.to, wire::helped, wire::helped_message{job.what.number});
     }
     return false;
 }
 
-int engine::impl::serve_helps()
+int cooperation::serve()
 {
     int served = 0;
-    for (std::size_t n = helps.size(); n != 0; --n, ++served) {
-        help_job const job = helps.front();
-        helps.pop_front();
+    for (std::size_t n = helps_.size(); n != 0; --n, ++served) {
+        help const job = helps_.front();
+        helps_.pop_front();
         if (serve(job))
-            work.fetch_sub(1, std::memory_order_relaxed);
+            common_.work_done();
         else
-            helps.push_back(job);
+            helps_.push_back(job);
     }
     return served;
 }

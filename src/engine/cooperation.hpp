@@ -1,151 +1,86 @@
 #pragma once
-// A big block that its receiver and its sender copy together, each from its own end: one core alone is slower than the memory.
+// Blocks that receiver and sender copy together (copy_task.hpp has the task that both share).
 //
-// The receiver keeps a task in its arena and tells the sender where (wire::help). Whoever copies takes a share first: the receiver from the
-// front, the sender from the back, whose lines are the likeliest to be in its own cache still. A sender that is not in the library takes
-// nothing, and the receiver finishes alone. What the sender took the receiver waits for, so nothing is written after the block's end.
-//
-// The cursor is one word, changed by compare-and-swap: number of the task (upper 32 bits), first unit that the sender has (16), first unit
-// that nobody took from the front (16). The number changes with each use of the task: who comes late finds another one, and all units of an
-// ended task are taken. Neither side believes what it reads: see `take_*`.
+// Owns, at the receiver, the table of its tasks (mutex, held for a few stores); the tasks themselves lie in the arena and are never freed,
+// because a peer may look at one late. The poller alone touches, at the sender, the blocks that it helps to copy. Any thread fetches.
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include "engine/copy_task.hpp"
+#include "engine/message_state.hpp"
+#include "engine/outbox.hpp"
+#include "engine/sender.hpp"
+
+#include "base/slot_table.hpp"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
 
 namespace towline::engine {
 
-struct alignas(64) copy_task {
-    std::atomic<std::uint64_t> cursor{0};
-    /// Units that the sender has copied (release, after the bytes).
-    alignas(64) std::atomic<std::uint32_t> copied{0};
-    /// 1: the receiver went to other work; whoever brings `copied` to the end tells it (wire::helped).
-    std::atomic<std::uint32_t> tell{0};
-    /// 1: the receiver writes past the caches (base/copy.hpp), and so does the sender. Set before the cursor.
-    std::atomic<std::uint32_t> past_caches{0};
-};
-static_assert(sizeof(copy_task) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
-
-/// How a block is cut into units; both sides find the same. The last unit may be shorter.
-struct copy_units {
-    std::uint64_t size;   ///< of the block
-    std::uint64_t unit;   ///< bytes
-    std::uint32_t count;
-
-    explicit copy_units(std::uint64_t bytes) noexcept : size(bytes), unit(4096), count(0)
-    {
-        while ((size + unit - 1) / unit > most)
-            unit *= 2;
-        count = static_cast<std::uint32_t>((size + unit - 1) / unit);
-    }
-    [[nodiscard]] std::uint64_t begin(std::uint32_t i) const noexcept { return std::min(i * unit, size); }
-    [[nodiscard]] std::uint64_t bytes(std::uint32_t first, std::uint32_t n) const noexcept { return begin(first + n) - begin(first); }
-
-    static constexpr std::uint64_t most = 32768;
-};
-
-/// Units [first, first + count) that one side copies; none if count is 0.
-struct copy_share {
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
-};
-
-/// One side's view of a task. Not thread-safe itself.
-class copy_taker {
+class cooperation {
 public:
-    /// `largest`: bytes of one share at most; no share is smaller than `smallest` bytes unless little is left.
-    copy_taker(copy_task& task, std::uint32_t number, copy_units const& units, std::size_t smallest, std::size_t largest) noexcept
-        : task_(task), number_(number), count_(units.count), back_(units.count),
-          smallest_(static_cast<std::uint32_t>(std::max<std::uint64_t>(1, smallest / units.unit))),
-          largest_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(largest / units.unit, smallest_, copy_units::most)))
-    {
-    }
+    cooperation(common& c, sender& out, outbox& pending) : common_(c), out_(out), pending_(pending) {}
+    void install(transport::component&);
 
-    /// The receiver, before it tells anybody: the task begins, with a first share for itself.
-    [[nodiscard]] copy_share begin() noexcept
-    {
-        std::uint32_t const n = share_of(count_);
-        task_.copied.store(0, std::memory_order_relaxed);
-        task_.tell.store(0, std::memory_order_relaxed);
-        task_.cursor.store(make(n, count_), std::memory_order_release);
-        front_ = n;
-        own_ = n;
-        return {0, n};
-    }
-    /// The receiver's next share; none when all are taken. What cannot be (the memory was damaged) counts as nothing left: see `damaged`.
-    [[nodiscard]] copy_share take_front() noexcept
-    {
-        std::uint64_t word = task_.cursor.load(std::memory_order_acquire);
-        for (;;) {
-            std::uint32_t const back = back_of(word);
-            if (number_of(word) != number_ || front_of(word) != front_ || back < front_ || back > back_) {
-                damaged_ = true;
-                return {};
-            }
-            back_ = back;
-            std::uint32_t const n = share_of(back - front_);
-            if (n == 0)
-                return {};
-            if (task_.cursor.compare_exchange_weak(word, make(front_ + n, back), std::memory_order_acq_rel, std::memory_order_acquire)) {
-                front_ += n;
-                own_ += n;
-                return {front_ - n, n};
-            }
-        }
-    }
-    /// The sender's next share; none when all are taken, or the task is another one by now.
-    [[nodiscard]] copy_share take_back() noexcept
-    {
-        std::uint64_t word = task_.cursor.load(std::memory_order_acquire);
-        for (;;) {
-            std::uint32_t const front = front_of(word);
-            std::uint32_t const back = back_of(word);
-            if (number_of(word) != number_ || front > back || back > count_)
-                return {};
-            std::uint32_t const n = share_of(back - front);
-            if (n == 0)
-                return {};
-            if (task_.cursor.compare_exchange_weak(word, make(front, back - n), std::memory_order_acq_rel, std::memory_order_acquire))
-                return {back - n, n};
-        }
-    }
-    /// The sender has copied a share. True if the receiver wants to be told.
-    [[nodiscard]] bool copied(copy_share s) noexcept
-    {
-        task_.copied.fetch_add(s.count, std::memory_order_seq_cst);
-        return task_.tell.load(std::memory_order_seq_cst) != 0;
-    }
-    /// The receiver, when nothing is left to take: units that the sender took.
-    [[nodiscard]] std::uint32_t senders() const noexcept { return count_ - own_; }
-    [[nodiscard]] bool damaged() const noexcept { return damaged_; }
-    /// The first unit that the receiver has not taken.
-    [[nodiscard]] std::uint32_t front() const noexcept { return front_; }
+    // The receiver.
+
+    /// The block may be copied by both sides: it is mapped and large enough, the destination lies in this rank's arena, and the sender has
+    /// a core of its own.
+    [[nodiscard]] bool may_cooperate(message_state const&, block_state const&, void const* destination) const noexcept;
+    /// Copies a block of which `may_cooperate` holds. Null: all is there; else the state (on the heap now) of a fetch that ends later.
+    [[nodiscard]] message_state* copy_together(message_state&, std::size_t block, void* destination);
+    /// Ends the fetches that wait for what this peer (or any) has under way, once it is out of this process's memory.
+    void end_tasks(std::optional<peer> from = {});
+
+    // The sender; the poller only.
+
+    /// Copies a portion of each block that a receiver asked for help with. How many blocks.
+    int serve();
 
 private:
-    [[nodiscard]] std::uint64_t make(std::uint32_t front, std::uint32_t back) const noexcept
-    {
-        return std::uint64_t{number_} << 32 | std::uint64_t{back} << 16 | front;
-    }
-    [[nodiscard]] static std::uint32_t number_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
-    [[nodiscard]] static std::uint32_t front_of(std::uint64_t word) noexcept { return word & 0xffff; }
-    [[nodiscard]] static std::uint32_t back_of(std::uint64_t word) noexcept { return word >> 16 & 0xffff; }
-    /// A third of what is left: both ends meet in small steps, whenever the other side has come.
-    [[nodiscard]] std::uint32_t share_of(std::uint32_t left) const noexcept
-    {
-        std::uint32_t const n = std::clamp(left / 3, smallest_, largest_);
-        return left < n + smallest_ / 2 ? left : std::min(n, left);
-    }
+    /// A task, as its owner sees it.
+    struct task_slot {
+        copy_task* task = nullptr;
+        message_state* state = nullptr;  ///< a fetch that waits for what the sender has under way
+        std::size_t block = 0;
+        peer from = 0;
+        std::uint32_t senders = 0;       ///< units
+        std::uint64_t senders_bytes = 0;
+    };
+    /// A task in which the sender has units that it has not copied.
+    struct task_wait {
+        copy_task const* task;
+        std::uint64_t number;
+        peer from;
+        std::uint32_t senders;
+    };
+    /// A block that this rank helps to copy.
+    struct help {
+        peer to;
+        wire::help_message what;
+        copy_task* task;
+        std::byte* destination;
+    };
 
-    copy_task& task_;
-    std::uint32_t number_;
-    std::uint32_t count_;
-    std::uint32_t back_;
-    std::uint32_t front_ = 0;
-    std::uint32_t own_ = 0;
-    std::uint32_t smallest_;
-    std::uint32_t largest_;
-    bool damaged_ = false;
+    void on_help(peer source, std::span<std::byte const> payload);
+    void on_helped(peer source, std::span<std::byte const> payload);
+    /// Null where the arena is full.
+    [[nodiscard]] task_slot* claim_task();
+    void end_task(std::uint64_t number);
+    /// Waits until the sender has copied what it took (true), or has died. One that was only lost by its transport may still be writing,
+    /// and is waited for.
+    [[nodiscard]] bool outlast(task_wait const&);
+    /// Copies a portion; true if nothing is left to do.
+    [[nodiscard]] bool serve(help const&);
+
+    common& common_;
+    sender& out_;
+    outbox& pending_;
+    std::mutex mutex_;
+    base::slot_table<task_slot> tasks_;
+    std::span<copy_task> unused_tasks_;
+    std::deque<help> helps_;
 };
 
 } // namespace towline::engine

@@ -1,5 +1,6 @@
-// Setup, tables, end.
+// The engine as its callers see it: setup, handlers, questions, the end.
 
+#include "base/copy.hpp"
 #include "base/log.hpp"
 #include "engine/impl.hpp"
 #include "engine/living.hpp"
@@ -8,17 +9,13 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
+#include <thread>
 #include <utility>
 
 namespace towline::engine {
 
-constinit thread_local engine::impl* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
-
-engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid()), ways_told(config.size)
+engine::impl::impl(engine& self, setup&& s) : poller(self, std::move(s))
 {
-    if (config.size == 0 || config.rank >= config.size)
-        throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));
     for (auto const& t : config.transports) {
         auto const& caps = t->caps();
         if (!caps.reliable || !caps.ordered)
@@ -28,65 +25,30 @@ engine::impl::impl(engine& self, setup&& s) : face(self), config(std::move(s)), 
             throw usage_error(fmt::format("engine: transport {} carries {} bytes a message, at least {} are needed", t->name(),
                                           caps.max_eager, wire::least_eager));
     }
-    peers = std::make_unique<peer_state[]>(config.size);
-    counts.attach(config.counters, config.active_ns);
     for (auto const& t : config.transports) {
         if (config.one_thread)
             t->one_thread();
-        t->set_failure_handler(&on_failure, this);
-        t->set_handler(wire::message, &on_message, this);
-        t->set_handler(wire::fragment, &on_fragment, this);
-        t->set_handler(wire::done, &on_done, this);
-        t->set_handler(wire::pull, &on_pull, this);
-        t->set_handler(wire::piece, &on_piece, this);
-        t->set_handler(wire::help, &on_help, this);
-        t->set_handler(wire::helped, &on_helped, this);
-        t->set_handler(wire::push, &on_push, this);
-        t->set_handler(wire::pushed, &on_pushed, this);
-        for (unsigned id = wire::pushed + 1; id < 256; ++id)
-            t->set_handler(static_cast<transport::handler_id>(id), &on_unknown, this);
+        in.install(*t);
+        pending.install(*t);
+        fetches.install(*t);
+        tasks.install(*t);
+        windows.install(*t);
     }
 }
 
 engine::impl::~impl()
 {
-    stop_background();
+    behind.stop();
 }
 
 void engine::impl::end()
 {
-    for (auto const& kept : pending.everything())
-        give_back({kept});
-    if (copier != nullptr) {
-        copier->stop();
-        while (poll_copies() != 0) {
-        }
-    }
-    end_tasks();
+    pending.clear();
+    helpers.stop();
+    tasks.end_tasks();
     config.transports.clear();  // from here on nothing writes into the destinations of fetches
-    for (peer p = 0; p < config.size; ++p)
-        fail_fetches(p);
-    for (get_job const& g : std::exchange(gets, {}))
-        fetch_ended(*g.state, false);
-    for (get_context* const g : std::exchange(gets_under_way, {})) {
-        fetch_ended(*g->state, false);
-        delete g;
-    }
+    fetches.clear();
     counts.publish();
-}
-
-bool engine::impl::in_child() const noexcept
-{
-    return ::getpid() != owner_pid;
-}
-
-void engine::impl::require_open() const
-{
-    if (!closed.load(std::memory_order_acquire)) [[likely]]
-        return;
-    if (in_child())
-        throw usage_error("this process was forked from a member of the job and is not part of it: only the parent may communicate");
-    throw usage_error("the engine of this process has ended: nothing can be sent or waited for any more");
 }
 
 void engine::impl::close() noexcept
@@ -100,9 +62,9 @@ engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 {
     living::add(*impl_);
     try {
-        impl_->start_onload();
+        impl_->helpers.start();
         if (impl_->helper == nullptr && impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
-            impl_->start_background();
+            impl_->behind.start();
     } catch (...) {
         living::remove(*impl_);
         close();
@@ -114,8 +76,8 @@ engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 engine::~engine()
 {
     if (impl_->in_child()) {
-        // What the transports would take down belongs to the parent too, and threads that the child does not have wait on the rest for
-        // ever. The list of the living keeps it.
+        // What the transports would take down belongs to the parent, too, and the rest would wait for threads that the child does not have.
+        // The list of the living keeps it.
         (void)impl_.release();
         return;
     }
@@ -127,7 +89,7 @@ engine::~engine()
 void engine::close() noexcept
 {
     impl_->close();
-    impl_->stop_background();
+    impl_->behind.stop();
     impl_->wake();
 }
 
@@ -170,7 +132,7 @@ bool engine::shares_cores() const noexcept
 
 bool engine::is_gone(peer who) const noexcept
 {
-    return (impl_->peers[who].flags.load(std::memory_order_acquire) & peer_state::dead) != 0;
+    return impl_->is_dead(who, std::memory_order_acquire);
 }
 
 void engine::on_poll(int (*function)(void* context), void* context)
@@ -191,7 +153,7 @@ void engine::count(job::counter which, std::uint64_t amount) noexcept
 
 namespace {
 
-/// Nobody polls meanwhile.
+/// Keeps other threads from polling for a scope.
 class polling_pause {
 public:
     explicit polling_pause(engine::impl& m) : m_(m)
@@ -216,27 +178,12 @@ handler_id engine::add_handler(handler function, void* context)
         throw usage_error("engine: handlers are added before the first message, not by a handler");
     // Transports' tables may not change under a poll, and the background thread may be in one.
     polling_pause const pause(*impl_);
-    auto& table = impl_->handlers;
-    if (table.size() >= 65535)
-        throw limit_error("engine: more than 65535 handlers");
-    auto const id = static_cast<handler_id>(table.size());
-    table.push_back({function, context, this, id});
-    if (id < wire::direct_handlers) {
-        for (auto const& t : impl_->config.transports)
-            t->set_handler(static_cast<transport::handler_id>(wire::first_direct + id), &impl::on_small, &table.back());
-    }
-    return id;
+    return impl_->in.add(function, context);
 }
 
 int engine::progress(int budget)
 {
-    impl& m = *impl_;
-    wait_hold::let_go_outer(m);
-    if (m.closed.load(std::memory_order_relaxed) || !m.acquire_token())
-        return 0;
-    int const n = m.poll(budget);
-    m.release_token();
-    return n;
+    return impl_->progress(budget);
 }
 
 bool engine::wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
@@ -251,7 +198,7 @@ void engine::notify() noexcept
 
 bool engine::in_handler() const noexcept
 {
-    return running_handlers == impl_.get();
+    return impl_->in_handler();
 }
 
 void engine::on_death(void (*function)(void* context, peer), void* context)
@@ -266,7 +213,7 @@ void engine::on_long_wait(void (*in_wait)(void* context, long_wait const&), bool
     polling_pause const pause(*impl_);  // the background thread may be about to look
     impl_->long_wait_function = in_wait;
     impl_->long_wait_context = context;
-    impl_->outside_look.store(outside, std::memory_order_release);
+    impl_->behind.outside_look.store(outside, std::memory_order_release);
 }
 
 void engine::publish_counts() noexcept
@@ -290,7 +237,7 @@ bool engine::drain(std::chrono::nanoseconds timeout)
         return m.queued_messages.load(std::memory_order_acquire) == 0 && m.pending.outstanding() == 0;
     };
     bool all = wait(ended, "everything sent to be taken", timeout);
-    // Whoever drains is about to use the memory again, or to end: not under a peer's copy, unless it dies or leaves.
+    // The caller is about to reuse the memory, or to end: not while a peer copies from it, unless that peer dies or leaves.
     while (!all && timeout > std::chrono::nanoseconds::zero()) {
         auto const who = impl_->pending.copier();
         if (!who)
@@ -309,10 +256,62 @@ bool engine::drain(std::chrono::nanoseconds timeout)
 
 void engine::outlast_handlers()
 {
-    if (running_handlers == impl_.get())
+    if (impl_->in_handler())
         return;
     wait_hold::let_go_outer(*impl_);
     polling_pause const others_return(*impl_);
+}
+
+void engine::attend(transfer what) noexcept
+{
+    impl_->helpers.attend(what);
+}
+
+bool engine::onloads() const noexcept
+{
+    return impl_->helper != nullptr;
+}
+
+// Blocks of the heap whose address travels in a head: they change owner, or are read where they are.
+
+std::uint64_t engine::share(peer to, void const* data, std::size_t size) noexcept
+{
+    impl& m = *impl_;
+    if (to >= m.config.size)
+        return 0;
+    peer_state const& p = m.peers[to];
+    // Acquire: pairs with the thread that chose the transport.
+    if ((p.flags.load(std::memory_order_acquire) & ~peer_state::queued) != 0 || (!p.maps && to != m.config.rank))
+        return 0;
+    auto const where = heap::find(data, size);
+    return where ? wire::pack(*where).value_or(0) : 0;
+}
+
+void* engine::claim(std::uint64_t where, std::size_t size)
+{
+    heap::address const a = wire::unpack(where);
+    void* const block = heap::attach(a, size);
+    impl_->counts.handed_over(size);
+    if (a.arena < impl_->config.size)
+        impl_->tell_arrival(a.arena, arrival::taken, size);
+    return block;
+}
+
+std::byte const* engine::look(std::uint64_t where, std::size_t size)
+{
+    return static_cast<std::byte const*>(heap::attach(wire::unpack(where), size));
+}
+
+void engine::bring(void* to, std::byte const* from, std::size_t size) noexcept
+{
+    impl& m = *impl_;
+    if (size <= m.config.sizes.take_alone && base::is_rewritten(from, size))
+        base::copy_taking(to, from, size);
+    else
+        base::copy_block(to, from, size);
+    m.counts.block(job::counter::copied_once, job::counter::bytes_copied_once, size);
+    m.counts.add(job::counter::bytes_mapped, size);
+    m.count_if_onloaded(size);
 }
 
 } // namespace towline::engine

@@ -9,7 +9,7 @@
 //   mapped              lent ranges that lie in an arena; the receiver reads them where they are    (by fetch: copied once; by view: not)
 //                       a big one that goes into the receiver's arena is copied by both sides, each from its end (cooperation.hpp)
 //   attached            lent plain memory that the receiver copies out: by XPMEM, or process_vm_readv if the probe passed   (copied once)
-//   staged              what may change at once, and plain memory that the receiver looks at in place: copied into an arena block that
+//   staged              what may change soon, and plain memory that the receiver looks at in place: copied into an arena block that
 //                       is then given (by view or take: copied once; by fetch: copied twice); and where nothing else works
 //   got / fragments     transports that do not map: component::get, else eager-sized fragments   (wire)
 //
@@ -44,8 +44,10 @@ namespace towline::engine {
 using transport::peer;
 using handler_id = std::uint16_t;
 
+class arrivals;
 class engine;
 class incoming;
+class poller;
 
 /// Ends of a message's life at the sender. `ok` is false when the peer died first. Called exactly once, unless `send` threw: then never.
 struct completion {
@@ -76,7 +78,7 @@ struct outgoing {
     completion sent{};                  ///< every lent block may be reused
     completion delivered{};             ///< the handler at the peer was called (asks for an acknowledgement)
     bool waits = true;                  ///< false: where there is no room at the peer, it is queued here, as in a handler. A program may
-                                        ///< leave us alone once a message was *sent*, so that is never before it has left, unless
+                                        ///< never poll again once a message was *sent*: it is *sent* once it has left, unless
                                         ///< `delivered` is asked for, too
 };
 
@@ -132,8 +134,8 @@ public:
     [[nodiscard]] bool ready() const noexcept;
     /// A fetch that has ended did not bring its bytes (the peer died, or lent memory that is not there).
     [[nodiscard]] bool failed() const noexcept;
-    /// Calls `then(context, ok, message)` once every started fetch has ended: at once if `ready()`, else from a later poll. The message is
-    /// moved in.
+    /// Calls `then(context, ok, message)` once every started fetch has ended: before it returns if `ready()`, else in a later poll. The
+    /// message is moved in.
     static void when_ready(incoming&& message, void (*then)(void* context, bool ok, incoming& message), void* context);
 
     /// Copies what lies in the transport's memory (head, small blocks), so that the object may be moved away and outlive the handler.
@@ -142,7 +144,7 @@ public:
     struct state;  // engine-internal
 
 private:
-    friend class engine;
+    friend class arrivals;
     friend struct state;
     incoming(engine* owner, peer source, std::span<std::byte const> head, state* s) noexcept
         : owner_(owner), head_(head.data()), head_size_(head.size()), source_(source), state_(s)
@@ -237,7 +239,7 @@ public:
     /// The same with a head in two parts, one behind the other; both are copied before it returns.
     void send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
 
-    /// The same where it goes at once; false, and nothing is sent, where there is no room at the peer now, other messages wait for room
+    /// The same if it goes without waiting; false, and nothing is sent, if there is no room at the peer now, other messages wait for room
     /// before it, or the peer is dead: `send` knows what to do then. Throws as `send` for a peer that was never reached.
     [[nodiscard]] bool try_send_small(peer to, handler_id, std::span<std::byte const> first, std::span<std::byte const> second);
     /// The shortest way of a few bytes, all of whose arguments stay in registers. As try_send_small, but false also where anything else is
@@ -263,7 +265,7 @@ public:
     /// Copies what `look` showed, as the engine copies mapped blocks that are too small for two; counts it.
     void bring(void* to, std::byte const* from, std::size_t size) noexcept;
 
-    /// A large transfer has begun that nobody may wait for soon: the helper thread, if there is one (setup::onload), makes progress from
+    /// A large transfer has begun for which no thread may wait soon: the helper thread, if any (setup::onload), makes progress from
     /// now on, whenever no other thread does, until nothing has come for a while. About 20 ns, or a wake-up. A sender needs no attention,
     /// but helps its receiver with the copy from a core that it has for itself.
     enum class transfer : std::uint8_t { receive, send };
@@ -276,7 +278,7 @@ public:
 
     /// Blocks until `ready()` is true (it may send and poll): makes progress, spins, yields, then sleeps. `ready` is called often, from
     /// this thread only, also again after it was true, and must not throw; it becomes true by a handler, or by another thread that calls
-    /// `notify` afterwards. `what` is shown by whoever asks what this rank waits for (static text). False on timeout. Throws usage_error
+    /// `notify` afterwards. `what` is shown to anyone who asks what this rank waits for (static text). False on timeout. Throws usage_error
     /// inside a handler. Does not throw when peers die: conditions must come true then (see on_death).
     template <class Ready>
     bool wait(Ready&& ready, char const* what, std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max(),
@@ -293,9 +295,9 @@ public:
     {
         return wait(std::forward<Ready>(ready), what, only_spin);
     }
-    /// For who waits for one small message and knows whom it comes from: looks for a moment at what that peer sends next, and calls
-    /// take(id, head), on this thread, if it is for a handler. True: it was taken, and the handler is not called for it. Else nothing has
-    /// come in that moment, or it is no small message, or was not taken, or a handler has run meanwhile: then `wait`. `take` must not send,
+    /// For a thread that waits for one message of few bytes from a known peer: looks for about 2 us at what that peer sends next, and calls
+    /// take(id, head), on this thread, if it is for a handler. True: it was taken, and the handler is not called for it. False: nothing has
+    /// come, or it is no head alone, or was not taken, or a handler has run meanwhile: then `wait`. `take` must not send,
     /// wait, poll or throw. Throws usage_error where the engine has ended.
     template <class Take>
     [[nodiscard]] bool take_next(peer from, Take&& take)
@@ -316,11 +318,11 @@ public:
     /// for it. What the peer had published before was handled before, as far as its transport can tell.
     void on_death(void (*function)(void* context, peer), void* context);
 
-    // For whoever speaks with peers through memory that both map (heap.hpp), beside the messages.
+    // For floors above that speak with peers through memory that both map (heap.hpp), beside the messages.
 
     /// True if the peer and this process map each other's heap. False, too, where the peer cannot be reached at all.
     [[nodiscard]] bool maps(peer) noexcept;
-    /// Whom to notify after a store that the peer, which maps, may wait for; as long as the engine lives.
+    /// The event count to notify after a store for which the peer, which maps, may wait; as long as the engine lives.
     [[nodiscard]] base::sleeper sleeper(peer) noexcept;
     /// The peer was found dead, as told by on_death. A load.
     [[nodiscard]] bool is_gone(peer) const noexcept;
@@ -345,7 +347,7 @@ public:
     /// Brings the counters of setup up to date with everything that this thread did.
     void publish_counts() noexcept;
 
-    /// The sizes by which it chooses, and other ones: for who measures them. Not while another thread is in a call; what is under way
+    /// The sizes by which it chooses, and other ones, to measure them. Not while another thread is in a call; what is under way
     /// goes on as it began.
     [[nodiscard]] thresholds::sizes const& sizes() const noexcept;
     void set_sizes(thresholds::sizes const&) noexcept;
@@ -353,8 +355,8 @@ public:
     /// Blocks until all that was sent is taken, nothing lent is out, handlers returned (or timeout: false; but not while a peer copies).
     bool drain(std::chrono::nanoseconds timeout);
 
-    /// Blocks until handlers that run on other threads now have returned: for who ends what they use, after a condition that one of them
-    /// may have made true. Does nothing inside a handler.
+    /// Blocks until handlers that run on other threads now have returned: before the caller ends what they use, as one of them may have
+    /// made the condition true for which the caller waited. Does nothing inside a handler.
     void outlast_handlers();
 
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.
@@ -366,6 +368,7 @@ public:
 
 private:
     friend class incoming;
+    friend class poller;
     static constexpr std::chrono::nanoseconds only_spin = std::chrono::nanoseconds::min();
     bool take_next(peer from, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context);
     bool wait_slow(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail);

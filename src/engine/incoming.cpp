@@ -24,32 +24,32 @@ block_state& block_at(message_state* s, std::size_t i)
 
 } // namespace
 
-void engine::impl::count_block(impl& e, block_state& b, bool copied) noexcept
+void block_state::count(ledger& counts, bool copied) noexcept
 {
-    if (b.counted || b.size == 0)
+    if (counted || size == 0)
         return;
-    b.counted = true;
-    switch (b.how) {
+    counted = true;
+    switch (how) {
     case wire::how::given:
     case wire::how::given_here:
         if (copied) {
-            e.counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
-            e.counts.add(counter::bytes_mapped, b.size);
+            counts.block(counter::copied_once, counter::bytes_copied_once, size);
+            counts.add(counter::bytes_mapped, size);
         } else {
-            e.counts.block(counter::handed_over, counter::bytes_handed_over, b.size);
+            counts.block(counter::handed_over, counter::bytes_handed_over, size);
         }
         break;
     case wire::how::staged:
     case wire::how::staged_here:
-        e.counts.block(copied ? counter::copied_twice : counter::copied_once,
-                       copied ? counter::bytes_copied_twice : counter::bytes_copied_once, b.size);
-        e.counts.add(counter::bytes_staged, b.size);
+        counts.block(copied ? counter::copied_twice : counter::copied_once,
+                       copied ? counter::bytes_copied_twice : counter::bytes_copied_once, size);
+        counts.add(counter::bytes_staged, size);
         break;
     case wire::how::mapped:
     case wire::how::mapped_here:
         if (copied) {
-            e.counts.block(counter::copied_once, counter::bytes_copied_once, b.size);
-            e.counts.add(counter::bytes_mapped, b.size);
+            counts.block(counter::copied_once, counter::bytes_copied_once, size);
+            counts.add(counter::bytes_mapped, size);
         }
         break;
     default:
@@ -82,13 +82,13 @@ void incoming::state::finish(std::uint64_t also) noexcept
     for (std::uint32_t i = 0; i < count; ++i) {
         block_state& b = blocks[i];
         if (b.owned() || b.fetched)
-            engine::impl::count_block(e, b, b.fetched);
+            b.count(e.counts, b.fetched);
         if (b.owned() && !b.taken)
             heap::deallocate(b.data);
     }
     std::uint64_t const ends = (id_flags & wire::wants_released) | also;
     if (ends != 0)
-        e.post_control(source, wire::done, wire::done_message{(id_flags & ~wire::flag_mask) | ends});
+        e.out.post_control(source, wire::done, wire::done_message{(id_flags & ~wire::flag_mask) | ends});
     if (on_heap)
         delete this;
 }
@@ -96,11 +96,11 @@ void incoming::state::finish(std::uint64_t also) noexcept
 void incoming::state::arrive(state* s)
 {
     if (s->then == nullptr)
-        return s->finish(0);  // nobody waits for it any more
+        return s->finish(0);  // the message has ended before
     auto const then = std::exchange(s->then, nullptr);
     s->running.store(1, std::memory_order_relaxed);
     incoming message(s->owner, s->source, {s->head, s->head_size}, s);
-    handler_scope const scope(s->owner->impl_.get());
+    handler_scope const scope(*s->owner->impl_);
     then(s->then_context, !s->failed.load(std::memory_order_relaxed), message);
 }
 
@@ -114,7 +114,7 @@ void incoming::state::handler_returned(incoming& message, state& built, std::uin
         return s->finish(delivered);
     // The message, or a fetch, lives on.
     if (delivered != 0)
-        built.owner->impl_->post_control(built.source, wire::done, wire::done_message{(id_flags & ~wire::flag_mask) | delivered});
+        built.owner->impl_->out.post_control(built.source, wire::done, wire::done_message{(id_flags & ~wire::flag_mask) | delivered});
 }
 
 void incoming::release() noexcept
@@ -150,7 +150,7 @@ void* incoming::take(std::size_t i)
     if (!b.owned() || b.taken || b.fetched)
         return nullptr;
     b.taken = true;
-    engine::impl::count_block(*owner_->impl_, b, false);
+    b.count(owner_->impl_->counts, false);
     return b.data;
 }
 
@@ -164,40 +164,39 @@ void incoming::fetch(std::size_t i, void* destination, pace p)
         if (b.size == 0)
             return;
     }
-    if (p == pace::may_lag && owner_->impl_->submit_copy(state_, i, destination))
+    if (p == pace::may_lag && owner_->impl_->helpers.submit_copy(state_, i, destination))
         return;
     {
         block_state& b = state_->blocks[i];  // the state may have moved
         if (b.in_reach()) {
             engine::impl& e = *owner_->impl_;
             bool const takes = b.is_shared() && b.size <= e.config.sizes.take_alone && base::is_rewritten(b.data, b.size);
-            if (!takes && p != pace::now && e.may_cooperate(*state_, b, destination)) {
-                if (state* const s = e.copy_together(*state_, i, destination))
+            if (!takes && p != pace::now && e.tasks.may_cooperate(*state_, b, destination)) {
+                if (state* const s = e.tasks.copy_together(*state_, i, destination))
                     state_ = s;
                 else
-                    engine::impl::count_block(e, b, true);
+                    b.count(e.counts, true);
                 return;
             }
             if (takes)
                 base::copy_taking(destination, b.data, b.size);
             else
                 base::copy_block(destination, b.data, b.size);
-            if (e.ways_told) [[unlikely]]
-                e.ways_told.arrives(source_, arrival::copied, b.size);
+            e.tell_arrival(source_, arrival::copied, b.size);
             e.count_if_onloaded(b.size);
-            return engine::impl::count_block(e, b, true);
+            return b.count(e.counts, true);
         }
     }
     engine::impl& e = *owner_->impl_;
-    if (state_->blocks[i].how == wire::how::attached && e.read_attached(*state_, state_->blocks[i], destination))
+    if (state_->blocks[i].how == wire::how::attached && e.attached.read(*state_, state_->blocks[i], destination))
         return;
     // The fetch outlives this call: its state must not move.
     if (!state_->on_heap)
         state_ = state_->promote();
     if (state_->blocks[i].how == wire::how::exposed)
-        e.start_get(*state_, i, destination);
+        e.fetches.start_get(*state_, i, destination);
     else
-        e.start_pull(*state_, i, destination);
+        e.fetches.start_pull(*state_, i, destination);
 }
 
 bool incoming::ready() const noexcept
@@ -223,7 +222,7 @@ void incoming::when_ready(incoming&& message, void (*then)(void* context, bool o
     s->then_context = context;
     s->head = m.head_;
     s->head_size = m.head_size_;
-    // Whoever ends last, this call or a fetch, sees what the others wrote.
+    // The last to end, this call or a fetch, sees what the others wrote.
     if (s->running.fetch_sub(1, std::memory_order_acq_rel) == 1)
         state::arrive(s);
 }

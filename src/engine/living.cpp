@@ -1,3 +1,5 @@
+// The engines of this process, so that a fork can close them in the child.
+
 #include "engine/living.hpp"
 
 #include "engine/impl.hpp"
@@ -33,9 +35,7 @@ void after_fork_in_child()
     // The child has one thread and a copy of everything; it may compute, but not speak for its parent.
     for (engine::impl* e : all().engines) {
         e->close();
-        // Its thread exists in the parent only; whoever destroys the engine in the child must not join it.
-        if (e->background.joinable())
-            new (&e->background) std::thread;
+        e->behind.forget_thread();
     }
     all().mutex.unlock();
 }

@@ -1,3 +1,5 @@
+// Proving that a process is the peer that is meant.
+
 #include "engine/peer_process.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +46,7 @@ int prove(process_card const& card, std::uint64_t own_namespace) noexcept
     ssize_t const got = ::process_vm_readv(card.pid, &here, 1, &there, 1, 0);
     int const why = got < 0 ? errno : 0;
     errno = saved;
-    // Nothing at that address, or another word: somebody else.
+    // Nothing at that address, or another word: another process.
     if (why == EFAULT || (why == 0 && (got != static_cast<ssize_t>(sizeof found) || found != card.word)))
         return ESRCH;
     return why;

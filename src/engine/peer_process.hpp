@@ -1,7 +1,7 @@
 #pragma once
 // How a rank is sure that a process whose memory it reads with process_vm_readv is the peer that it means.
 //
-// A pid is a number in one PID namespace: in another one it is nobody, or somebody else. It is also given out again after its process has
+// A pid is a number in one PID namespace: in another one it names no process, or another one. It is also reused after its process has
 // ended. So each rank tells its peers, with its pid, where a random word lies in its memory. A peer reads that word before anything else.
 
 #include <cstdint>

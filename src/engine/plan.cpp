@@ -1,3 +1,5 @@
+// How the blocks of one message travel, and who owns what until they are on their way.
+
 #include "engine/plan.hpp"
 
 #include "base/copy.hpp"
@@ -11,7 +13,10 @@
 
 namespace towline::engine {
 
-message_plan::message_plan(engine::impl& e, peer to, std::span<block const> given) : engine_(e), given_(given), to_(to) {}
+message_plan::message_plan(common& c, attachments& a, peer to, std::span<block const> given)
+    : common_(c), attachments_(a), given_(given), to_(to)
+{
+}
 
 message_plan::~message_plan()
 {
@@ -19,7 +24,7 @@ message_plan::~message_plan()
         taken(outcome::failed);
         return;
     }
-    // The message was refused before anything was chosen: given blocks are ours all the same.
+    // The message was refused before anything was chosen: given blocks are freed all the same.
     for (auto const& b : given_) {
         if (b.how == lending::give && heap::contains(b.data))
             heap::deallocate(const_cast<void*>(b.data));
@@ -28,13 +33,13 @@ message_plan::~message_plan()
 
 bool message_plan::inside_the_message(block const& b, peer_state const& p, std::uint64_t size_so_far) const
 {
-    thresholds::sizes const& from = engine_.config.sizes;
+    thresholds::sizes const& from = common_.config.sizes;
     std::uint64_t const total = wire::padded(size_so_far) + b.size;
     if (b.size == 0)
         return true;
     if (total > p.max_eager || total > from.inline_block)
         return false;
-    bool const maps = p.maps || to_ == engine_.config.rank;
+    bool const maps = p.maps || to_ == common_.config.rank;
     if (b.how == lending::give)
         return !maps || b.size < from.hand_over;
     if (b.how == lending::lend && maps && b.size >= from.map_lent && heap::reaches(b.data))
@@ -54,7 +59,7 @@ void message_plan::put_inside(planned& to, block const& b)
 
 bool message_plan::hand_over(planned& to, void* data, std::size_t size, wire::how how)
 {
-    if (to_ == engine_.config.rank) {
+    if (to_ == common_.config.rank) {
         how = how == wire::how::given ? wire::how::given_here : wire::how::staged_here;
         to.wire = wire::descriptor::make(how, size, reinterpret_cast<std::uintptr_t>(data));
     } else {
@@ -83,7 +88,7 @@ bool message_plan::stage(planned& to, block const& b)
 
 bool message_plan::map(planned& to, block const& b)
 {
-    if (to_ == engine_.config.rank) {
+    if (to_ == common_.config.rank) {
         to.wire = wire::descriptor::make(wire::how::mapped_here, b.size, reinterpret_cast<std::uintptr_t>(b.data));
     } else {
         auto const where = heap::find(b.data, b.size);
@@ -98,7 +103,7 @@ bool message_plan::map(planned& to, block const& b)
 
 bool message_plan::attach(planned& to, block const& b)
 {
-    if (!engine_.may_attach(to_))
+    if (!attachments_.may_attach(to_))
         return false;
     to.wire = wire::descriptor::make(wire::how::attached, b.size, reinterpret_cast<std::uintptr_t>(b.data));
     to.kept = true;
@@ -137,12 +142,12 @@ void message_plan::choose(peer_state& p, std::size_t head)
     std::memset(static_cast<void*>(blocks.data()), 0, given_.size() * sizeof(planned));
     chosen_ = true;
     for (std::size_t i = 0; i < given_.size(); ++i) {
-        // Until something is chosen for it, a given block is ours.
+        // Until something is chosen for it, the plan owns a given block.
         if (given_[i].how == lending::give)
             blocks[i].owned = const_cast<void*>(given_[i].data);
     }
     std::uint64_t size = sizeof(wire::message_header) + given_.size() * sizeof(wire::descriptor) + wire::padded(head);
-    bool const maps = p.maps || to_ == engine_.config.rank;
+    bool const maps = p.maps || to_ == common_.config.rank;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         block const& b = given_[i];
         planned& to = blocks[i];
@@ -160,7 +165,7 @@ void message_plan::choose(peer_state& p, std::size_t head)
             case lending::give: done = hand_over(to, const_cast<void*>(b.data), b.size, wire::how::given); break;
             case lending::copy: done = stage(to, b); break;
             case lending::lend: {
-                bool const copied_out = !b.viewed && b.size >= engine_.config.sizes.attach_lent;
+                bool const copied_out = !b.viewed && b.size >= common_.config.sizes.attach_lent;
                 done = map(to, b) || (copied_out && attach(to, b)) || stage(to, b) || (!copied_out && attach(to, b));
                 break;
             }
@@ -190,7 +195,7 @@ std::vector<kept_block> message_plan::keep()
         kept[i].size = given_[i].size;
         kept[i].owned = b.owned != nullptr;
         kept[i].region = b.region;
-        kept[i].exposed_by = b.exposed ? engine_.peers[to_].via : nullptr;
+        kept[i].exposed_by = b.exposed ? common_.peers[to_].via : nullptr;
         b.owned = nullptr;
         b.exposed = false;
     }
@@ -204,7 +209,7 @@ void message_plan::taken(outcome how)
             heap::deallocate(b.owned);
         b.owned = nullptr;
         if (b.exposed && how == outcome::failed)
-            engine_.peers[to_].via->conceal(b.region);
+            common_.peers[to_].via->conceal(b.region);
         b.exposed = false;
     }
 }

@@ -1,7 +1,8 @@
 #pragma once
 // How the blocks of one message travel, and who owns what until they are on their way.
 
-#include "engine/impl.hpp"
+#include "engine/attachments.hpp"
+#include "engine/outbox.hpp"
 #include "engine/small_vector.hpp"
 
 namespace towline::engine {
@@ -12,14 +13,14 @@ public:
         wire::descriptor wire;
         void const* inside;        ///< what stands in the message for this block
         std::size_t inside_size;
-        void* owned;               ///< a heap block that is ours until the message is taken
+        void* owned;               ///< a heap block that the plan owns until the message is taken
         bool leaves;               ///< `owned` belongs to the receiver once the message is taken; otherwise it is given back then
         bool kept;                 ///< must stay until the receiver is done
         bool exposed;
         transport::region region;  ///< exposed: what `inside` points to
     };
 
-    message_plan(engine::impl& e, peer to, std::span<block const> given);
+    message_plan(common&, attachments&, peer to, std::span<block const> given);
     ~message_plan();
     message_plan(message_plan const&) = delete;
     message_plan& operator=(message_plan const&) = delete;
@@ -28,7 +29,7 @@ public:
     /// What the outbox keeps until the receiver is done; the plan owns it no longer.
     [[nodiscard]] std::vector<kept_block> keep();
     enum class outcome { sent, failed };
-    /// The message left, or not: gives back what is ours still, lets go what left.
+    /// The message left, or not: frees what the plan still owns, and forgets what left.
     void taken(outcome);
 
     small_vector<planned, 4> blocks;
@@ -45,7 +46,8 @@ private:
     void capture(planned&, block const&);
     void from_afar(planned&, block const&, peer_state&);
 
-    engine::impl& engine_;
+    common& common_;
+    attachments& attachments_;
     std::span<block const> given_;
     peer to_;
     bool chosen_ = false;

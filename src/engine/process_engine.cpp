@@ -1,3 +1,5 @@
+// The engine of a process that is a rank of a job: its setup, from settings and the job file.
+
 #include "engine/process_engine.hpp"
 
 #include "base/log.hpp"
@@ -68,8 +70,8 @@ std::optional<process_card> process_of(void* context, peer p)
     return card;
 }
 
-/// What XPMEM shows of the peers; null where the device is not there, or not wanted. Not in jobs that outlive their ranks: who looks at the
-/// memory of one that dies dies, too.
+/// What XPMEM shows of the peers; null where the device is not there, or not wanted. Not in jobs that outlive their ranks: a rank that
+/// reads the memory of one that dies dies, too.
 std::shared_ptr<heap::xpmem> attachments(job::membership& job)
 {
     if (!base::setting_switch("TOWLINE_XPMEM", true) || job.size() == 1 || job.header().keep_going != 0)
@@ -80,7 +82,8 @@ std::shared_ptr<heap::xpmem> attachments(job::membership& job)
         return nullptr;
     try {
         auto all = std::make_shared<heap::xpmem>(std::move(device), [&job](std::uint32_t r) {
-            return r < static_cast<std::uint32_t>(job.size()) ? job.slot(static_cast<int>(r)).xpmem_segment.load(std::memory_order_acquire) : 0;
+            bool const there = r < static_cast<std::uint32_t>(job.size());
+            return there ? job.slot(static_cast<int>(r)).xpmem_segment.load(std::memory_order_acquire) : 0;
         });
         job.self().xpmem_segment.store(all->segment(), std::memory_order_release);
         return all;

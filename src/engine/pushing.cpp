@@ -1,8 +1,6 @@
-// Lent memory outside the arenas that its sender pushes; see pushing.hpp for the idea and docs/wire.md for the messages.
+// Plain memory that its sender pushes; push_window.hpp has the idea, docs/wire.md the messages.
 
 #include "engine/pushing.hpp"
-
-#include "engine/impl.hpp"
 
 #include "base/clock.hpp"
 #include "base/copy.hpp"
@@ -17,170 +15,190 @@
 
 namespace towline::engine {
 
-// The receiver.
-
-std::optional<engine::impl::claimed_window> engine::impl::claim_window()
+void pushing::install(transport::component& t)
 {
-    std::lock_guard lock(windows_mutex);
-    if (free_windows.empty()) {
-        // Never given back: a peer may look at it late.
-        void* const memory = heap::try_allocate(sizeof(push_window));
-        if (memory == nullptr)
-            return std::nullopt;
-        free_windows.push_back(static_cast<std::uint32_t>(windows.size()));
-        windows.emplace_back().window = new (memory) push_window;
-    }
-    std::uint32_t const index = free_windows.back();
-    free_windows.pop_back();
-    window_slot& slot = windows[index];
-    return claimed_window{slot.window, index, ++slot.generation};
+    handle<&pushing::on_push>(t, wire::push, *this);
+    handle<&pushing::on_pushed>(t, wire::pushed, *this);
 }
 
-std::uint64_t engine::impl::receive_pushed(message_state& s, std::size_t block, void* destination)
+// The receiver.
+
+pushing::window_slot* pushing::claim_window()
 {
-    block_state const& b = s.blocks[block];
-    peer_state& p = peers[s.source];
+    std::lock_guard lock(mutex_);
+    window_slot& slot = windows_.claim();
+    if (slot.window == nullptr) {
+        void* const memory = heap::try_allocate(sizeof(push_window));
+        if (memory == nullptr) {
+            windows_.free(slot);
+            return nullptr;
+        }
+        slot.window = new (memory) push_window;
+    }
+    return &slot;
+}
+
+void pushing::free_window(window_slot& slot)
+{
+    std::lock_guard lock(mutex_);
+    windows_.free(slot);
+}
+
+bool pushing::may_be_pushed(message_state const& s, block_state const& b) const
+{
+    auto const& config = common_.config;
     if (b.size < config.sizes.push_least || b.size > std::min<std::uint64_t>(config.sizes.push_most, push_window::most_bytes) ||
         config.oversubscribed || s.source == config.rank || (s.id_flags & wire::wants_released) == 0)
-        return 0;
+        return false;
     try {
-        if (!reach(s.source).maps)
-            return 0;
+        return common_.reach(s.source).maps;
     } catch (error const&) {
-        return 0;  // it has died
+        return false;  // it has died
     }
+}
+
+std::uint64_t pushing::receive_pushed(message_state& s, std::size_t block, void* destination)
+{
+    block_state const& b = s.blocks[block];
+    if (!may_be_pushed(s, b))
+        return 0;
+    peer_state& p = common_.peers[s.source];
     if (std::uint32_t const skip = p.skip.load(std::memory_order_relaxed); skip != 0) {
         p.skip.store(skip - 1, std::memory_order_relaxed);
         return 0;
     }
-    auto const claimed = claim_window();
-    if (!claimed)
+    window_slot* const slot = claim_window();
+    if (slot == nullptr)
         return 0;
-    auto const [window, index, number] = *claimed;
-    auto const recycle = [&, index = index] {
-        std::lock_guard lock(windows_mutex);
-        free_windows.push_back(index);
-    };
-    auto const where = heap::find(window, sizeof *window);
+    auto const where = heap::find(slot->window, sizeof *slot->window);
     auto const word = where ? wire::pack(*where) : std::nullopt;
     if (!word) {
-        recycle();
+        free_window(*slot);
         return 0;
     }
-    window->begin(number);
-    post_control(s.source, wire::push,
-                 wire::push_message{s.id_flags >> wire::flag_bits, std::uint64_t{number} << 32 | index, *word, block});
+    std::uint64_t const number = windows_.number_of(*slot);
+    auto const use = static_cast<std::uint32_t>(number >> 32);
+    slot->window->begin(use);
+    out_.post_control(s.source, wire::push, wire::push_message{s.id_flags >> wire::flag_bits, number, *word, block});
+    if (!is_entered(*slot->window, use, p)) {
+        free_window(*slot);
+        return 0;
+    }
+    return copy_out(*slot, use, s.source, b.size, static_cast<std::byte*>(destination));
+}
+
+bool pushing::is_entered(push_window& window, std::uint32_t number, peer_state& p)
+{
     std::int64_t const until = base::monotonic_ns() + thresholds::push_entry.count();
-    while (!window->was_entered(number)) {
+    while (!window.was_entered(number)) {
         if (base::monotonic_ns() < until)
             continue;
-        if (!window->close_unused(number))
+        if (!window.close_unused(number))
             break;
-        recycle();
         std::uint32_t const before = p.absent.load(std::memory_order_relaxed);
         p.absent.store(std::min(before * 2 + 1, thresholds::most_skipped), std::memory_order_relaxed);
         p.skip.store(before, std::memory_order_relaxed);
-        return 0;
+        return false;
     }
     p.absent.store(0, std::memory_order_relaxed);
+    return true;
+}
 
-    auto* const to = static_cast<std::byte*>(destination);
-    std::uint32_t const count = push_window::pieces_of(b.size);
+std::uint64_t pushing::copy_out(window_slot& slot, std::uint32_t number, peer from, std::uint64_t bytes, std::byte* to)
+{
+    push_window& window = *slot.window;
+    std::uint32_t const count = push_window::pieces_of(bytes);
     std::uint32_t next = 0;
     while (next != count) {
-        std::uint32_t filled = window->filled.load(std::memory_order_acquire);
+        std::uint32_t filled = window.filled.load(std::memory_order_acquire);
         for (std::uint32_t i = 0; filled == next && i < thresholds::piece_patience; ++i) {
             base::cpu_relax();
-            filled = window->filled.load(std::memory_order_acquire);
+            filled = window.filled.load(std::memory_order_acquire);
         }
         if (filled == next) {
-            // Interrupted, or dead: it need not come back. The window is its own until it says that it is out.
+            // The sender is descheduled or dead, and need not come back. The window is its own until it says that it is out.
             {
-                std::lock_guard lock(windows_mutex);
-                windows[index].abandoned = true;
-                windows[index].from = s.source;
+                std::lock_guard lock(mutex_);
+                slot.abandoned = true;
+                slot.from = from;
             }
-            window->close(number);
-            if (window->filled.load(std::memory_order_seq_cst) != count)
+            window.close(number);
+            if (window.filled.load(std::memory_order_seq_cst) != count)
                 return std::uint64_t{next} * push_window::piece_bytes;
-            // It was done in the meantime, and perhaps has seen nothing of this: then it says nothing either.
-            std::lock_guard lock(windows_mutex);
-            if (!std::exchange(windows[index].abandoned, false))
+            // It finished in the meantime. If it has not seen the window closed it will say nothing.
+            std::lock_guard lock(mutex_);
+            if (!std::exchange(slot.abandoned, false))
                 return std::uint64_t{next} * push_window::piece_bytes;
             filled = count;
         }
         if (filled > count || filled - next > push_window::pieces)
             return std::uint64_t{next} * push_window::piece_bytes;  // damaged: what came counts, the window is never used again
         for (; next != filled; ++next) {
-            std::byte const* const piece = window->piece[next % push_window::pieces];
-            std::size_t const bytes = push_window::bytes_of_piece(b.size, next);
-            std::memcpy(to + std::uint64_t{next} * push_window::piece_bytes, piece, bytes);
-            base::take_lines(piece, bytes);  // for the sender, who writes them again at once
-            window->emptied.store(next + 1, std::memory_order_release);
+            std::byte const* const piece = window.piece[next % push_window::pieces];
+            std::size_t const n = push_window::bytes_of_piece(bytes, next);
+            std::memcpy(to + std::uint64_t{next} * push_window::piece_bytes, piece, n);
+            base::take_lines(piece, n);  // the sender writes them again very soon
+            window.emptied.store(next + 1, std::memory_order_release);
         }
     }
-    recycle();
-    return b.size;
+    free_window(slot);
+    return bytes;
 }
 
-void engine::impl::on_pushed(void* context, peer source, std::span<std::byte const> payload)
+void pushing::on_pushed(peer source, std::span<std::byte const> payload)
 {
-    auto& self = *static_cast<impl*>(context);
-    auto const m = wire::read<wire::pushed_message>(payload);
-    if (!m || payload.size() != sizeof *m)
-        return self.drop(source, fmt::format("an end of pushing of {} bytes", payload.size()));
-    auto const index = static_cast<std::uint32_t>(m->number);
-    std::lock_guard lock(self.windows_mutex);
+    auto const m = wire::read_whole<wire::pushed_message>(payload);
+    if (!m)
+        return common_.drop(source, fmt::format("an end of pushing of {} bytes", payload.size()));
+    std::lock_guard lock(mutex_);
+    window_slot* const slot = windows_.find(m->number);
     // One that was not abandoned was emptied after all.
-    if (index >= self.windows.size() || self.windows[index].generation != m->number >> 32 || self.windows[index].from != source ||
-        !std::exchange(self.windows[index].abandoned, false))
-        return;
-    self.free_windows.push_back(index);
+    if (slot != nullptr && slot->from == source && std::exchange(slot->abandoned, false))
+        windows_.free(*slot);
 }
 
 // The sender.
 
-void engine::impl::on_push(void* context, peer source, std::span<std::byte const> payload)
+void pushing::on_push(peer source, std::span<std::byte const> payload)
 {
-    auto& self = *static_cast<impl*>(context);
-    auto const m = wire::read<wire::push_message>(payload);
-    if (!m || payload.size() != sizeof *m)
-        return self.drop(source, fmt::format("a call to push of {} bytes", payload.size()));
-    auto const kept = self.pending.find(m->id, source, m->block);
-    if (!kept || !self.peers[source].maps || kept->size > push_window::most_bytes)
-        return self.drop(source, "a call to push a block that is not there");
-    push_job job{source, *m, nullptr, 0};
+    auto const m = wire::read_whole<wire::push_message>(payload);
+    if (!m)
+        return common_.drop(source, fmt::format("a call to push of {} bytes", payload.size()));
+    auto const kept = pending_.find(m->id, source, m->block);
+    if (!kept || !common_.peers[source].maps || kept->size > push_window::most_bytes)
+        return common_.drop(source, "a call to push a block that is not there");
+    push job{source, *m, nullptr, 0};
     auto const where = wire::unpack(m->window);
     try {
-        if (!self.config.shared_arena && where.arena != source)
+        if (!common_.config.shared_arena && where.arena != source)
             throw usage_error("an arena that is not its own");
         if (where.offset % alignof(push_window) != 0)
             throw usage_error("a window that is not aligned");
         job.window = static_cast<push_window*>(heap::attach(where, sizeof(push_window)));
     } catch (error const& e) {
-        return self.drop(source, fmt::format("a call to push into {}", e.what()));
+        return common_.drop(source, fmt::format("a call to push into {}", e.what()));
     }
     if (!job.window->enter(static_cast<std::uint32_t>(m->number >> 32)))
-        return;  // late
-    if (!self.serve(job)) {
-        self.pushes.push_back(job);
-        self.work.fetch_add(1, std::memory_order_relaxed);
+        return;  // the receiver has given up waiting
+    if (!serve(job)) {
+        pushes_.push_back(job);
+        common_.work.fetch_add(1, std::memory_order_relaxed);
     }
 }
 
-bool engine::impl::serve(push_job& job)
+bool pushing::serve(push& job)
 {
-    if ((peers[job.to].flags.load(std::memory_order_relaxed) & (peer_state::dead | peer_state::closed)) != 0)
+    if (common_.is_dead_or_closed(job.to))
         return true;
     push_window& window = *job.window;
     auto const number = static_cast<std::uint32_t>(job.what.number >> 32);
     std::uint64_t const entered = push_window::make(number, push_window::entered);
     auto const out = [&] {
-        post_control(job.to, wire::pushed, wire::pushed_message{job.what.number});
+        out_.post_control(job.to, wire::pushed, wire::pushed_message{job.what.number});
         return true;
     };
-    // The block stays until the receiver says that it is done, or dies: both are seen by the poller only, which is us.
-    auto const kept = pending.find(job.what.id, job.to, job.what.block);
+    // The block stays until the receiver is done or dies; only the poller, which is this thread, finds out about either.
+    auto const kept = pending_.find(job.what.id, job.to, job.what.block);
     if (!kept)
         return out();
     auto const* const from = static_cast<std::byte const*>(kept->data);
@@ -202,24 +220,24 @@ bool engine::impl::serve(push_job& job)
         ++job.next;
         window.filled.store(job.next, job.next == count ? std::memory_order_seq_cst : std::memory_order_release);
     }
-    // The receiver looks at what is filled after it has closed the window: one of us sees the other.
+    // The receiver reads `filled` after it has closed the window, the sender `word` after its last store: one of them sees the other.
     return window.word.load(std::memory_order_seq_cst) != push_window::make(number, push_window::closed) || out();
 }
 
-int engine::impl::serve_pushes()
+int pushing::serve()
 {
     int served = 0;
-    for (std::size_t n = pushes.size(); n != 0; --n) {
-        push_job job = pushes.front();
-        pushes.pop_front();
+    for (std::size_t n = pushes_.size(); n != 0; --n) {
+        push job = pushes_.front();
+        pushes_.pop_front();
         std::uint32_t const before = job.next;
         bool const over = serve(job);
-        // A receiver that takes nothing must not keep us awake.
+        // A receiver that takes nothing must not keep this thread awake.
         served += over || job.next != before;
         if (over)
-            work.fetch_sub(1, std::memory_order_relaxed);
+            common_.work_done();
         else
-            pushes.push_back(job);
+            pushes_.push_back(job);
     }
     return served;
 }

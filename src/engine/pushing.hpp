@@ -1,68 +1,66 @@
 #pragma once
-// Lent memory outside the arenas that its sender pushes through a few lines that both map, while the receiver copies out of them: two
-// copies, but at the same time, through lines that stay in the first cache, and no system call.
+// Plain memory that its sender pushes through a window of the receiver's arena (push_window.hpp).
 //
-// The receiver, in a fetch, opens a window of its arena and calls the sender (wire::push). A sender that does not come soon is not needed:
-// the receiver closes the window and reads the bytes itself. `word` is the number of the window's use (upper 32 bits) and its state; a
-// sender that comes late finds it closed, or another number. One that came writes into the window until it sees it closed: so a window that
-// was closed on a sender at work is used again only when that sender said that it is out (wire::pushed).
+// Owns, at the receiver, the table of its windows (mutex, held for a few stores); the windows themselves lie in the arena and are never
+// freed, because a peer may look at one late. The poller alone touches, at the sender, the blocks that it pushes. Any thread fetches.
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include "engine/message_state.hpp"
+#include "engine/outbox.hpp"
+#include "engine/push_window.hpp"
+#include "engine/sender.hpp"
+
+#include "base/slot_table.hpp"
+
+#include <deque>
+#include <mutex>
 
 namespace towline::engine {
 
-struct alignas(64) push_window {
-    static constexpr std::uint32_t piece_bytes = 4096;
-    static constexpr std::uint32_t pieces = 4;
-    enum state : std::uint32_t { closed = 0, open = 1, entered = 2 };
+class pushing {
+public:
+    pushing(common& c, sender& out, outbox& pending) : common_(c), out_(out), pending_(pending) {}
+    void install(transport::component&);
 
-    std::atomic<std::uint64_t> word{0};
-    alignas(64) std::atomic<std::uint32_t> filled{0};   ///< pieces so far (release, after the bytes); the sender's
-    alignas(64) std::atomic<std::uint32_t> emptied{0};  ///< the receiver's
-    alignas(64) std::byte piece[pieces][piece_bytes];
+    /// The receiver: calls the sender and copies what it pushes. Bytes of the block, from its first on, that came: all, none where the
+    /// sender did not answer, or as many as came before it went away.
+    [[nodiscard]] std::uint64_t receive_pushed(message_state&, std::size_t block, void* destination);
 
-    [[nodiscard]] static constexpr std::uint64_t make(std::uint32_t number, state s) noexcept { return std::uint64_t{number} << 32 | s; }
-    [[nodiscard]] static constexpr std::uint32_t pieces_of(std::uint64_t bytes) noexcept
-    {
-        return static_cast<std::uint32_t>((bytes + piece_bytes - 1) / piece_bytes);
-    }
-    [[nodiscard]] static constexpr std::size_t bytes_of_piece(std::uint64_t bytes, std::uint32_t i) noexcept
-    {
-        return static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, bytes - std::uint64_t{i} * piece_bytes));
-    }
-    /// Of a block that is pushed; pieces are counted in 32 bits.
-    static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
+    /// The sender, the poller only: fills windows as far as they have room. How many of them moved.
+    int serve();
 
-    // The receiver.
-    void begin(std::uint32_t number) noexcept
-    {
-        filled.store(0, std::memory_order_relaxed);
-        emptied.store(0, std::memory_order_relaxed);
-        word.store(make(number, open), std::memory_order_release);
-    }
-    [[nodiscard]] bool was_entered(std::uint32_t number) const noexcept
-    {
-        return word.load(std::memory_order_acquire) == make(number, entered);
-    }
-    /// True if no sender has come, and none will.
-    [[nodiscard]] bool close_unused(std::uint32_t number) noexcept
-    {
-        std::uint64_t expected = make(number, open);
-        return word.compare_exchange_strong(expected, make(number, closed), std::memory_order_acq_rel);
-    }
-    /// On a sender at work. What it has filled before it sees this is seen by whoever looks afterwards.
-    void close(std::uint32_t number) noexcept { word.exchange(make(number, closed), std::memory_order_seq_cst); }
+private:
+    /// A window, as its owner sees it.
+    struct window_slot {
+        push_window* window = nullptr;
+        bool abandoned = false;  ///< closed on a sender at work: not free before that sender says that it is out
+        peer from = 0;           ///< that sender
+    };
+    /// A block that this rank pushes.
+    struct push {
+        peer to;
+        wire::push_message what;
+        push_window* window;
+        std::uint32_t next;  ///< piece
+    };
 
-    // The sender.
-    [[nodiscard]] bool enter(std::uint32_t number) noexcept
-    {
-        std::uint64_t expected = make(number, open);
-        return word.compare_exchange_strong(expected, make(number, entered), std::memory_order_acq_rel);
-    }
+    void on_push(peer source, std::span<std::byte const> payload);
+    void on_pushed(peer source, std::span<std::byte const> payload);
+    [[nodiscard]] bool may_be_pushed(message_state const&, block_state const&) const;
+    /// Null where the arena is full.
+    [[nodiscard]] window_slot* claim_window();
+    void free_window(window_slot&);
+    /// Waits for the sender to enter the window; false, and the window is closed, if it does not.
+    [[nodiscard]] bool is_entered(push_window&, std::uint32_t number, peer_state&);
+    [[nodiscard]] std::uint64_t copy_out(window_slot&, std::uint32_t number, peer from, std::uint64_t bytes, std::byte* to);
+    /// Fills free places; true if nothing is left to do.
+    [[nodiscard]] bool serve(push&);
+
+    common& common_;
+    sender& out_;
+    outbox& pending_;
+    std::mutex mutex_;
+    base::slot_table<window_slot> windows_;
+    std::deque<push> pushes_;
 };
-static_assert(sizeof(push_window) == 192 + push_window::pieces * push_window::piece_bytes);
 
 } // namespace towline::engine

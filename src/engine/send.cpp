@@ -1,13 +1,18 @@
-// Sending: the fast path, and messages with blocks. How a block travels is chosen in plan.cpp.
+// Sending: the fast path, messages with blocks, and waiting for room. How a block travels is chosen in plan.cpp.
 
 #include "engine/impl.hpp"
 #include "engine/plan.hpp"
+
+#include "base/idle.hpp"
 
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
 
 #include <cstring>
+
+#include <sched.h>
+#include <time.h>
 
 namespace towline::engine {
 
@@ -21,7 +26,7 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
 {
     peer_state& p = peers[to];
     unsigned const bytes = t.first + t.second;
-    // Acquire: pairs with whoever chose the transport, or emptied the queue. The limits are 0 before there is a transport.
+    // Acquire: pairs with the thread that chose the transport, or emptied the queue. The limits are 0 before there is a transport.
     if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_inline ||
         !p.via->try_send_inline(to, {static_cast<transport::handler_id>(wire::first_direct + t.handler), t.first, t.second}, first, second))
         [[unlikely]]
@@ -74,7 +79,8 @@ void engine::send(outgoing const& o)
 
 namespace {
 
-/// A message as it is built: header and descriptors, then the head, then what travels inside. A small one is put together at once.
+/// A message as it is built: header and descriptors, then the head, then what travels inside. A message of few bytes is put together in
+/// one buffer.
 class encoding {
 public:
     encoding(outgoing const& o, message_plan const& plan, std::uint64_t id_flags)
@@ -166,9 +172,104 @@ private:
 
 } // namespace
 
+namespace {
+
+/// A thread that waits for room at a peer: yields first, then naps, so that it costs little while the peer computes.
+class room_waiter {
+public:
+    void pause(bool has_core)
+    {
+        ++rounds_;
+        if (rounds_ < (has_core ? thresholds::spins : thresholds::spins_shared) / thresholds::room_spin_fraction)
+            base::cpu_relax();
+        else if (rounds_ < thresholds::room_rounds)
+            ::sched_yield();
+        else {
+            timespec const nap{0, thresholds::room_nap.count()};
+            ::nanosleep(&nap, nullptr);
+        }
+    }
+    [[nodiscard]] bool long_since() const noexcept { return rounds_ > thresholds::room_rounds_untold; }
+    void reset() noexcept { rounds_ = 0; }
+
+private:
+    std::uint32_t rounds_ = 0;
+};
+
+} // namespace
+
+bool engine::impl::post(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head,
+                        std::span<std::byte const> body, when_busy manner)
+{
+    room_waiter room;
+    bool announced = false;
+    struct unannounce {
+        impl& m;
+        bool& announced;
+        ~unannounce()
+        {
+            if (announced)
+                m.set_waiting_for(nullptr);
+        }
+    } const end{*this, announced};
+    for (;;) {
+        auto const outcome = out.try_post(to, p, kind, head, body, manner);
+        if (outcome != sender::outcome::busy) [[likely]]
+            return outcome == sender::outcome::taken;
+        if (progress(thresholds::poll_budget) > 0) {
+            room.reset();
+            continue;
+        }
+        room.pause(has_core());
+        if (room.long_since()) {
+            if (deaths_moved() && acquire_token()) {
+                look_for_deaths();
+                release_token();
+            }
+            if (!announced) {
+                announced = true;
+                set_waiting_for(fmt::format("room to send to rank {}", to).c_str());
+            }
+        }
+    }
+}
+
+bool engine::impl::post_stream(peer to, peer_state& p, std::span<std::span<std::byte const> const> parts, std::uint64_t total,
+                               when_busy manner)
+{
+    // The parts are one sequence of bytes: long ones go from where they are, short ones are put together.
+    counts.add(job::counter::messages_cut, 1);
+    wire::fragment_header header{next_stream_.fetch_add(1, std::memory_order_relaxed), total, 0};
+    std::size_t const room = (p.max_eager - sizeof header) & ~std::size_t{7};
+    std::vector<std::byte> together;
+    auto const sends = [&](std::span<std::byte const> bytes) {
+        bool const taken = post(to, p, wire::fragment, wire::bytes_of(header), bytes, manner);
+        header.offset += bytes.size();
+        return taken;
+    };
+    for (auto part : parts) {
+        while (!part.empty()) {
+            std::size_t const n = std::min(room - together.size(), part.size());
+            if (n == room) {
+                if (!sends(part.first(n)))
+                    return false;
+            } else {
+                together.insert(together.end(), part.begin(), part.begin() + static_cast<std::ptrdiff_t>(n));
+                if (together.size() == room) {
+                    if (!sends(together))
+                        return false;
+                    together.clear();
+                }
+            }
+            part = part.subspan(n);
+        }
+    }
+    return together.empty() || sends(together);
+}
+
 void engine::impl::send(outgoing const& o)
 {
-    message_plan plan(*this, o.to, o.blocks);  // owns the given blocks until they are on their way
+    message_plan plan(*this, attached, o.to, o.blocks);  // owns the given blocks until they are on their way
     if (o.head.size() > max_head)
         throw limit_error(fmt::format("a message head of {} bytes; the limit is {}: send big data as blocks", o.head.size(), max_head));
     if (o.blocks.size() > wire::max_blocks)
@@ -176,16 +277,16 @@ void engine::impl::send(outgoing const& o)
     peer_state& p = reach(o.to);
     if (o.handler >= 65535)
         throw usage_error("engine: there is no handler 65535");
-    auto const manner = o.waits ? manners() : when_busy::queue;
+    auto const manner = o.waits && running_handlers == nullptr ? when_busy::progress : when_busy::queue;
 
-    // A head alone, whose end nobody waits for: no header.
+    // A head alone that asks for no acknowledgement needs no header.
     if (o.blocks.empty() && o.delivered.function == nullptr && o.handler < wire::direct_handlers && o.head.size() <= p.max_eager) {
         if (!post(o.to, p, static_cast<transport::handler_id>(wire::first_direct + o.handler), o.head, {}, manner)) {
             require_open();
             throw_dead(o.to);
         }
         counts.sent(o.head.size());
-        complete(o.sent, true);
+        pending.complete(o.sent, true);
         return;
     }
 
@@ -193,7 +294,7 @@ void engine::impl::send(outgoing const& o)
     if (ways_told) [[unlikely]]
         for (auto const& b : plan.blocks)
             ways_told.leaves(o.to, b.wire.kind(), b.wire.size());
-    // What is queued leaves with a later poll, which never comes if the program goes on without us: then captured bytes are *sent* when
+    // A queued message leaves with a later poll, which never comes if the program makes no other call: captured bytes are *sent* when
     // they have arrived.
     bool const sent_on_arrival = !o.waits && !plan.released && o.sent.function != nullptr && o.delivered.function == nullptr;
     bool const asks_arrival = o.delivered.function != nullptr || sent_on_arrival;
@@ -210,7 +311,7 @@ void engine::impl::send(outgoing const& o)
         id = pending.open(std::move(s));
     }
 
-    // Should anything throw from here on, nobody waits for the message any more.
+    // If anything throws from here on, nothing waits for the message any more.
     struct withdraw {
         impl& m;
         std::uint64_t id;
@@ -219,7 +320,7 @@ void engine::impl::send(outgoing const& o)
         ~withdraw()
         {
             if (wants != 0)
-                m.give_back(m.pending.close(id, to, wants).kept);
+                outbox::give_back(m.pending.close(id, to, wants).kept);
         }
     } guard{*this, id, o.to, wants};
     encoding const message(o, plan, id << wire::flag_bits | wants);
@@ -245,17 +346,17 @@ void engine::impl::send(outgoing const& o)
         // If the death was handled meanwhile, the completions were called with it, and that was the report.
         if (!ended.known) {
             if (!plan.released && !sent_on_arrival)
-                complete(o.sent, false);
+                pending.complete(o.sent, false);
             return;
         }
-        give_back(ended.kept);
+        outbox::give_back(ended.kept);
         throw_dead(o.to);
     }
     guard.wants = 0;
     counts.sent(o.head.size() + plan.inside);
     plan.taken(message_plan::outcome::sent);
     if (!plan.released && !sent_on_arrival)
-        complete(o.sent, true);
+        pending.complete(o.sent, true);
 }
 
 } // namespace towline::engine

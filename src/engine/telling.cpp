@@ -1,3 +1,5 @@
+// What TOWLINE_LOG=debug prints of an engine.
+
 #include "engine/telling.hpp"
 
 #include "base/log.hpp"

@@ -26,7 +26,7 @@ enum class arrival : std::uint8_t {
     copied,    ///< from the sender's arena, or from a copy there, by this thread
     together,  ///< from arena to arena, by both sides
     attached,  ///< from the sender's address space: process_vm_readv
-    pushed,    ///< through lines that both share, by both sides at once
+    pushed,    ///< through lines that both share, by both sides at the same time
     xpmem,     ///< from the sender's address space, which is mapped here
     onloaded,  ///< by the helper thread
     pieces,    ///< in messages

@@ -26,19 +26,19 @@ struct sizes {
     /// One process_vm_readv moves at most this much, so that a fault in a buffer costs little and a signal is never long delayed.
     std::size_t attach_chunk = std::size_t{1} << 20;
 
-    // Copying together with the sender (cooperation.hpp).
+    // Copying together with the sender (copy_task.hpp).
 
     /// Mapped blocks that are fetched into an arena are copied by both sides from this size on.
     std::size_t cooperate = std::size_t{32} << 10;
-    /// But up to this size one that its owner writes again and again by its receiver alone, which takes its lines (base/copy.hpp).
+    /// Up to this size the receiver alone copies a block that its owner keeps rewriting, and takes ownership of its cache lines, too.
     std::size_t take_alone = std::size_t{512} << 10;
-    /// Bytes that one side takes at once, at least and at most.
+    /// Bytes of one share, at least and at most.
     std::size_t share_least = std::size_t{8} << 10;
     std::size_t share_most = std::size_t{128} << 10;
     /// Bytes that a sender copies for its receivers before it looks at its other messages again.
     std::size_t help_portion = std::size_t{1} << 20;
 
-    // Pushing (pushing.hpp).
+    // Pushing (push_window.hpp).
 
     /// Lent plain memory that does not fit the message is pushed by a sender that is there, from and up to this size.
     std::size_t push_least = std::size_t{4} << 10;
@@ -98,7 +98,7 @@ inline constexpr std::chrono::nanoseconds flush_patience = std::chrono::millisec
 inline constexpr int poll_budget = 16;
 
 // Waiting: spin, then yield, then sleep. Spinning wins below the cost of a wake-up (7 to 19 us). In an oversubscribed job
-// (job::membership::is_oversubscribed) the peer that would answer may need this very core, so that a wait yields nearly at once.
+// (job::membership::is_oversubscribed) the peer that would answer may need this very core, so that a wait yields after two polls.
 
 /// Polls that find nothing before the spin loop pauses (`pause`); about 2 us.
 inline constexpr std::uint32_t eager_polls = 64;
@@ -107,18 +107,18 @@ inline constexpr std::uint32_t looks = 512;
 /// Looks between two polls of that thread, so that its other peers are served.
 inline constexpr std::uint32_t looks_between_polls = 64;
 /// Polls that find nothing before the first yield; on a shared core (oversubscribed, or another program runs there) each poll takes the
-/// core from whoever would answer.
+/// core from the thread that would answer.
 inline constexpr std::uint32_t spins = 4096;
 inline constexpr std::uint32_t spins_shared = 2;
 /// Yields before the first sleep. In an oversubscribed job one round of all ranks takes as many yields as there are ranks per core.
 inline constexpr std::uint32_t yields = 256;
 inline constexpr std::uint32_t yields_oversubscribed = 200;
-/// A yield that takes longer than this gave the core to somebody else.
+/// A yield that takes longer than this gave the core to another thread.
 inline constexpr std::chrono::nanoseconds own_turn{1000};
 /// A yield that takes longer than this gave it to a program that computes. The next yield would, too: sleep instead, as a sleeper that is
 /// woken preempts that program.
 inline constexpr std::chrono::nanoseconds foreign_turn = std::chrono::microseconds{100};
-/// A sleeping waiter looks for deaths this often, should nobody have woken it.
+/// A sleeping waiter that is not woken looks for deaths this often.
 inline constexpr std::chrono::nanoseconds heartbeat = std::chrono::milliseconds{200};
 /// A wait that lasts this long is reported (engine::on_long_wait).
 inline constexpr std::chrono::nanoseconds long_wait = std::chrono::milliseconds{150};
@@ -137,7 +137,7 @@ inline constexpr std::uint32_t spins_per_clock = 128;
 inline constexpr int burial_rounds = 4096;
 inline constexpr int burial_budget = 256;
 
-// The copy engine (onload.cpp).
+// The copy engine (onloading.hpp).
 
 /// Blocks from this size on are left to the helper, where the receiver goes on meanwhile; below it the wake-up costs more than the copy.
 inline constexpr std::size_t onload_least = std::size_t{128} << 10;
@@ -147,7 +147,7 @@ inline constexpr std::chrono::nanoseconds attention = std::chrono::milliseconds{
 /// On a core that it shares: looks before it sleeps where senders wake it.
 inline constexpr std::uint32_t attentive_polls = 256;
 
-// The background thread (background.cpp).
+// The background thread (background.hpp).
 
 inline constexpr std::chrono::nanoseconds watch_first = std::chrono::microseconds{50};
 inline constexpr std::chrono::nanoseconds watch_last = std::chrono::milliseconds{1};

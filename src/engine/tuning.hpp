@@ -61,7 +61,7 @@ struct reading {
 
 /// What the file's text says; never throws for what stands in it. `path` is for complaints.
 [[nodiscard]] reading parse(std::string_view text, std::string path, machine const& here);
-/// Where the file lies; nothing where TOWLINE_TUNING is off or nobody says.
+/// Where the file lies; nothing where TOWLINE_TUNING is off or no folder is known.
 [[nodiscard]] std::optional<std::string> file_path();
 /// Finds and reads the file. Without one this costs a failed open. Throws usage_error where TOWLINE_TUNING names a file that cannot be
 /// read.

@@ -1,6 +1,6 @@
-// Polling and waiting: whoever waits makes progress for the whole process.
+// Waits: poll and spin, then yield, then sleep. A thread that waits makes progress for the whole process.
 
-#include "engine/impl.hpp"
+#include "engine/poller.hpp"
 
 #include "base/clock.hpp"
 #include "base/idle.hpp"
@@ -16,29 +16,13 @@
 #include <time.h>
 
 namespace towline::engine {
-
-void engine::impl::release_token() noexcept
-{
-    token.release();
-    if (config.event == nullptr)
-        return;
-    // A thread that found the token held went to sleep trusting us. Either it sees the token free, or we see its wish: it raised the
-    // wish before its barrier (event_count::prepare_wait) and looked at the token after it. See event_count::notify for the fences.
-    if (config.fences == base::fence_side::notifier_fences)
-        wants_token.fetch_add(0, std::memory_order_seq_cst);
-    else
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (wants_token.load(std::memory_order_relaxed) != 0) [[unlikely]]
-        config.event->wake_all();
-}
-
 namespace {
 
 thread_local wait_hold* innermost_wait [[gnu::tls_model("initial-exec")]] = nullptr;
 
 } // namespace
 
-wait_hold::wait_hold(engine::impl& e) noexcept : owner(e), outer(std::exchange(innermost_wait, this)) {}
+wait_hold::wait_hold(poller& e) noexcept : owner(e), outer(std::exchange(innermost_wait, this)) {}
 
 wait_hold::~wait_hold()
 {
@@ -46,7 +30,7 @@ wait_hold::~wait_hold()
     innermost_wait = outer;
 }
 
-bool wait_hold::inside(engine::impl const& e) noexcept
+bool wait_hold::inside(poller const& e) noexcept
 {
     for (wait_hold const* h = innermost_wait; h != nullptr; h = h->outer) {
         if (&h->owner == &e)
@@ -55,7 +39,7 @@ bool wait_hold::inside(engine::impl const& e) noexcept
     return false;
 }
 
-void wait_hold::let_go_outer(engine::impl& e) noexcept
+void wait_hold::let_go_outer(poller& e) noexcept
 {
     for (wait_hold* h = innermost_wait; h != nullptr; h = h->outer) {
         if (&h->owner == &e)
@@ -63,51 +47,12 @@ void wait_hold::let_go_outer(engine::impl& e) noexcept
     }
 }
 
-int engine::impl::poll_transports(int budget)
-{
-    int n = 0;
-    for (auto const& t : config.transports)
-        n += t->poll(budget);
-    return n;
-}
-
-int engine::impl::poll(int budget, poller who)
-{
-    int n = 0;
-    {
-        handler_scope const scope(this);
-        n = poll_transports(budget) + poll_others();
-        if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
-            n += run_jobs();
-        if (copier != nullptr && copier->ready()) [[unlikely]]
-            n += poll_copies();
-    }
-    if (who == poller::foreground)
-        foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (n != 0) {
-        idle_polls = 0;
-        if (++busy_polls % thresholds::polls_per_publication == 0) {
-            counts.publish();
-            look_for_deaths();  // others may never fall silent
-        }
-        // A handler may have made the condition of another thread's wait true.
-        wake();
-        return n;
-    }
-    ++idle_polls;
-    if (idle_polls % thresholds::polls_per_publication == 0)
-        counts.publish();
-    if (idle_polls % thresholds::idle_polls_per_death_look == 0)
-        look_for_deaths();
-    return 0;
-}
-
-void engine::impl::set_waiting_for(char const* what) noexcept
+void poller::set_waiting_for(char const* what) noexcept
 {
     base::write_note(config.waiting_for, what == nullptr ? "" : what);
 }
 
-bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail)
+bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail)
 {
     if (config.event == nullptr) {
         ::sched_yield();
@@ -118,15 +63,15 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
         std::array<char, 192> text;
         detail->write(*detail, what, text);
         set_waiting_for(text.data());
-    } else if (what != nullptr) {  // the background thread leaves the note to those who wait for something
+    } else if (what != nullptr) {  // the background thread waits for nothing: it leaves the note to others
         set_waiting_for(what);
     }
-    wants_token.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
+    wants_token_.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
     bool wishes = true;
     std::uint32_t const key = event.prepare_wait(config.fences);
     bool stay = !ready(context) && !closed.load(std::memory_order_acquire);
     if (stay && acquire_token()) {
-        wants_token.fetch_sub(1, std::memory_order_relaxed);
+        wants_token_.fetch_sub(1, std::memory_order_relaxed);
         wishes = false;
         for (auto const& t : config.transports) {
             stay = stay && !t->pending();
@@ -134,7 +79,7 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
                 limit = std::min(limit, std::chrono::nanoseconds(at_most));
         }
         if (stay) {
-            handler_scope const scope(this);
+            handler_scope const scope(*this);
             stay = poll_others() == 0;
         }
         release_token();
@@ -150,32 +95,32 @@ bool engine::impl::sleep(bool (*ready)(void*), void* context, char const* what, 
         event.cancel_wait();
     }
     if (wishes)
-        wants_token.fetch_sub(1, std::memory_order_relaxed);
+        wants_token_.fetch_sub(1, std::memory_order_relaxed);
     if (what != nullptr)
         set_waiting_for(nullptr);
     return woken;
 }
 
-/// A rank has a core for itself only as long as nobody else's program runs there, or the kernel puts two ranks on one: how long a yield
-/// takes tells.
-engine::impl::neighbour engine::impl::give_way() noexcept
+/// A rank has its core for itself only while no other program runs there and the kernel puts no other rank on it. The duration of a yield
+/// tells.
+poller::neighbour poller::yield_core() noexcept
 {
     if (config.oversubscribed) {
         ::sched_yield();
         return neighbour::passing;
     }
-    std::int64_t const left = base::monotonic_ns();
+    std::int64_t const begin = base::monotonic_ns();
     ::sched_yield();
-    std::int64_t const away = base::monotonic_ns() - left;
+    std::int64_t const away = base::monotonic_ns() - begin;
     bool const shares = away > thresholds::own_turn.count();
-    if (shares != shares_core.load(std::memory_order_relaxed))
-        shares_core.store(shares, std::memory_order_relaxed);
+    if (shares != shares_core_.load(std::memory_order_relaxed))
+        shares_core_.store(shares, std::memory_order_relaxed);
     return !shares ? neighbour::none : away > thresholds::foreign_turn.count() ? neighbour::computing : neighbour::passing;
 }
 
 /// Flushes queued messages before a wait returns: they leave only when this process polls, and the program may not call again for long. A
 /// peer that polls makes room soon. One that does not (`peer_is_away`) is waited for once, until the queues have been empty again.
-void engine::impl::see_off(bool polls)
+void poller::flush_before_return(bool polls)
 {
     if (peer_is_away.load(std::memory_order_relaxed))
         return;
@@ -188,10 +133,10 @@ void engine::impl::see_off(bool polls)
     }
 }
 
-bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
+bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail)
 {
     require_open();
-    if (running_handlers == this)
+    if (in_handler())
         throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
     std::uint32_t spins = has_core() ? thresholds::spins : thresholds::spins_shared;
     std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
@@ -202,12 +147,12 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     wait_hold::let_go_outer(*this);
     wait_hold held(*this);
     struct slow_wait {
-        impl& m;
+        poller& m;
         bool begun = false;
         bool told = false;
         bool progressed = false;
         long_wait about;  // nothing in it before `begun`
-        explicit slow_wait(impl& e) noexcept : m(e) {}  // NOLINT: as it says
+        explicit slow_wait(poller& p) noexcept : m(p) {}  // NOLINT: as it says
         void tell()
         {
             std::int64_t const now = base::monotonic_ns();
@@ -223,7 +168,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             if (!begun)
                 return;
             m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
-            m.unpark();
+            m.waiter_left();
             m.counts.tell_active();
             if (told) {
                 about.ended = true;
@@ -233,7 +178,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
     } slow(*this);
 
     bool look = false;
-    bool yielded = false;  // others had this core meanwhile
+    bool yielded = false;  // other threads had this core meanwhile
     for (std::uint32_t idle = 0;;) {
         if (!held.token) {
             held.token = acquire_token();
@@ -241,7 +186,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
                 step_aside.store(true, std::memory_order_relaxed);
         }
         if (std::exchange(yielded, false) && ready(context)) {
-            // They wrote it where we see it: no poll is needed, and others wait for this core.
+            // Another process stored it in memory: no poll is needed, and other threads wait for this core.
         } else if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
             slow.progressed = true;
@@ -250,11 +195,11 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         }
         if (ready(context)) {
             if (queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
-                see_off(held.token);
+                flush_before_return(held.token);
             return true;
         }
         if (++idle < spins) {
-            // A poll is a pause of its own, and whoever answers at once is found sooner without another.
+            // A poll takes as long as a short pause; a peer that answers within 2 us is found sooner without another.
             if (idle > thresholds::eager_polls)
                 base::cpu_relax();
             if (timed && idle % thresholds::spins_per_clock == 0 && base::monotonic_ns() >= end)
@@ -275,7 +220,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
             look_for_deaths(std::exchange(look, false));
         if (idle < spins + yields) {
             yielded = true;
-            switch (give_way()) {
+            switch (yield_core()) {
             case neighbour::none: spins = thresholds::spins; break;
             case neighbour::passing: break;
             case neighbour::computing: idle = spins + yields; break;
@@ -292,7 +237,7 @@ bool engine::impl::wait(bool (*ready)(void*), void* context, char const* what, s
         if (sleep(ready, context, what, limit, detail)) {
             idle = 0;  // something is there, or about to be
         } else {
-            idle = spins + yields;  // nothing is: sleep again at once
+            idle = spins + yields;  // nothing is: sleep again without a spin
             if (limit == thresholds::heartbeat)
                 look = true;
         }

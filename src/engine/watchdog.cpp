@@ -99,7 +99,7 @@ bool watchdog::computes()
     std::int64_t const now = base::monotonic_ns();
     if (now - measured_ns_ >= step) {
         auto const [ns, interruptions] = use_of_processors_now();
-        // Where the processors are crowded a thread gets next to nothing of them, and is interrupted all the time. At first nobody knows.
+        // Where the processors are crowded a thread gets next to nothing of them, and is interrupted all the time. At first it is unknown.
         computes_ = measured_ns_ == 0 || (ns - processor_ns_) * 20 > now - measured_ns_ || interruptions - interruptions_ > 1;
         measured_ns_ = now;
         processor_ns_ = ns;

@@ -146,6 +146,12 @@ template <class T>
     std::memcpy(&value, payload.data(), sizeof value);
     return value;
 }
+/// The same for a payload that is nothing else.
+template <class T>
+[[nodiscard]] std::optional<T> read_whole(std::span<std::byte const> payload) noexcept
+{
+    return payload.size() == sizeof(T) ? read<T>(payload) : std::nullopt;
+}
 template <class T>
 [[nodiscard]] std::span<std::byte const> bytes_of(T const& value) noexcept
 {

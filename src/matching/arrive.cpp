@@ -227,14 +227,11 @@ void core::on_matched(void* self, engine::engine&, engine::incoming& m)
     bool known = false;
     {
         guard const g(c);
-        std::uint64_t const index = a.token & 0xffffffff;
-        if (index < c.slots.size()) {
-            sending_slot& s = c.slots[index];
-            known = s.ends != 0 && s.wants_match && s.token() == a.token && s.to == m.source();
-            if (known) {
-                s.wants_match = false;
-                r = c.end_one(s, true);
-            }
+        sending_slot* const s = c.slots.find(a.token);
+        known = s != nullptr && s->wants_match && s->to == m.source();
+        if (known) {
+            s->wants_match = false;
+            r = c.end_one(*s, true);
         }
     }
     if (!known)

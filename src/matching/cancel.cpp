@@ -44,7 +44,7 @@ void core::ask_back(request& r)
             return;
         s.wants_back = true;
         ++s.ends;
-        m.token = s.token();
+        m.token = slots.number_of(s);
         to = s.to;
     }
     try {
@@ -55,10 +55,10 @@ void core::ask_back(request& r)
         request* ended = nullptr;
         {
             guard const g(*this);
-            auto& s = slots[m.token & 0xffffffff];
-            if (s.ends != 0 && s.token() == m.token && s.wants_back) {
-                s.wants_back = false;
-                ended = end_one(s, false);
+            sending_slot* const s = slots.find(m.token);
+            if (s != nullptr && s->wants_back) {
+                s->wants_back = false;
+                ended = end_one(*s, false);
             }
         }
         if (ended != nullptr)
@@ -103,20 +103,17 @@ void core::on_withdrawn(void* self, engine::engine&, engine::incoming& m)
     bool known = false;
     {
         guard const g(c);
-        std::uint64_t const index = a.token & 0xffffffff;
-        if (index < c.slots.size() && a.dropped <= 1) {
-            sending_slot& s = c.slots[index];
-            known = s.ends != 0 && s.wants_back && s.token() == a.token && s.to == m.source();
-            if (known) {
-                s.wants_back = false;
-                s.withdrawn = a.dropped == 1;
-                if (s.withdrawn && s.wants_match) {
-                    s.wants_match = false;
-                    r = c.end_one(s, true);
-                }
-                if (r == nullptr)
-                    r = c.end_one(s, true);
+        sending_slot* const s = a.dropped <= 1 ? c.slots.find(a.token) : nullptr;
+        known = s != nullptr && s->wants_back && s->to == m.source();
+        if (known) {
+            s->wants_back = false;
+            s->withdrawn = a.dropped == 1;
+            if (s->withdrawn && s->wants_match) {
+                s->wants_match = false;
+                r = c.end_one(*s, true);
             }
+            if (r == nullptr)
+                r = c.end_one(*s, true);
         }
     }
     if (!known)

@@ -35,16 +35,16 @@ void core::peer_died(peer who)
             ended.push_back(&r);
         });
         // What the engine has to end, it has ended.
-        for (sending_slot& s : slots) {
-            if (s.ends == 0 || s.to != who)
-                continue;
+        slots.for_each([&](sending_slot& s) {
+            if (s.to != who)
+                return;
             for (bool* const waits : {&s.wants_match, &s.wants_back}) {
                 if (!std::exchange(*waits, false))
                     continue;
                 if (request* const r = end_one(s, false); r != nullptr)
                     ended.push_back(r);
             }
-        }
+        });
         // Probes look again.
         arrivals.store(arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }

@@ -3,6 +3,7 @@
 // owner's, is called while it is held.
 
 #include "base/coldness.hpp"
+#include "base/slot_table.hpp"
 #include "heap/heap.hpp"
 #include "layout/stream.hpp"
 #include "matching/laid.hpp"
@@ -50,19 +51,14 @@ struct unexpected_message {
 /// A send that has not ended when it began.
 struct sending_slot {
     core* owner = nullptr;
-    request* target = nullptr;  ///< null: nobody is told (or the slot is free)
-    std::uint32_t index = 0;
-    std::uint32_t generation = 1;
+    request* target = nullptr;  ///< null: nobody is told
     peer to = 0;
-    std::uint8_t ends = 0;      ///< what is still to come of *sent*, *matched* and *withdrawn*; 0: the slot is free
+    std::uint8_t ends = 0;      ///< what is still to come of *sent*, *matched* and *withdrawn*
     bool wants_match = false;
     bool wants_back = false;    ///< was cancelled, and the receiver has not answered
     bool withdrawn = false;
     bool failed = false;
     std::uint64_t bytes = 0;
-    sending_slot* next_free = nullptr;
-
-    [[nodiscard]] std::uint64_t token() const noexcept { return std::uint64_t{generation} << 32 | index; }
 };
 
 /// A matched message whose bytes are on their way.
@@ -177,8 +173,7 @@ struct core {
     /// One of its ends has come. Lock held; the request to finish, or null.
     [[nodiscard]] request* end_one(sending_slot&, bool ok) noexcept;
     static void on_sent(void* slot, bool ok);
-    std::deque<sending_slot> slots;
-    sending_slot* free_slot = nullptr;
+    base::slot_table<sending_slot> slots;
     std::atomic<std::size_t> slots_in_use{0};  ///< changed under the lock
     std::unique_ptr<std::atomic<std::uint8_t>[]> held_back;  ///< by peer: it told us to hold back. No lock
     std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only

@@ -14,10 +14,10 @@ std::vector<pending_operation> matcher::pending(std::size_t at_most) const
     all.reserve(std::min(at_most, std::size_t{1024}));
     core& c = *core_;
     core::guard const g(c);
-    for (auto const& s : c.slots) {
-        if (all.size() < at_most && s.ends != 0 && s.target != nullptr)
+    c.slots.for_each([&](sending_slot const& s) {
+        if (all.size() < at_most && s.target != nullptr)
             all.push_back({operation::send, s.target->pattern_, s.to, s.bytes, false});
-    }
+    });
     for (auto const* l = c.landings.first; l != nullptr; l = l->link.after) {
         if (all.size() < at_most && l->target != nullptr)
             all.push_back({operation::receive, {l->letter.context, l->letter.source, l->letter.tag}, l->from, l->bytes, true});

@@ -88,26 +88,12 @@ sending_slot& core::open_slot(request& r, peer to, std::uint64_t bytes, std::uin
                               std::uint64_t& token)
 {
     guard const g(*this);
-    sending_slot* s = free_slot;
-    if (s != nullptr) {
-        free_slot = s->next_free;
-    } else {
-        s = &slots.emplace_back();
-        s->index = static_cast<std::uint32_t>(slots.size() - 1);
-        s->owner = this;
-    }
+    sending_slot& s = slots.claim();
     ++slots_in_use;
-    s->target = &r;
-    s->to = to;
-    s->ends = ends;
-    s->wants_match = wants_match;
-    s->wants_back = false;
-    s->withdrawn = false;
-    s->failed = false;
-    s->bytes = bytes;
-    r.behind_ = s;
-    token = s->token();
-    return *s;
+    s = {.owner = this, .target = &r, .to = to, .ends = ends, .wants_match = wants_match, .bytes = bytes};
+    r.behind_ = &s;
+    token = slots.number_of(s);
+    return s;
 }
 
 request* core::end_one(sending_slot& s, bool ok) noexcept
@@ -121,10 +107,7 @@ request* core::end_one(sending_slot& s, bool ok) noexcept
         r->result_.error = s.failed ? outcome::peer_died : outcome::ok;
         r->result_.cancelled = s.withdrawn && !s.failed;
     }
-    if (++s.generation == 0)
-        s.generation = 1;
-    s.next_free = free_slot;
-    free_slot = &s;
+    slots.free(s);
     --slots_in_use;
     return r;
 }
@@ -194,7 +177,7 @@ void core::send_waiting(request& r, peer to, envelope const& e, void const* data
             guard const g(*this);
             // *Sent* never comes now, nor the arrival, so that the slot of such a message is still ours; *matched* may have come, with the
             // peer's death.
-            bool const ours = slot.token() == token && slot.ends != 0;
+            bool const ours = slots.find(token) != nullptr;
             bool const match_came = wants_match && (!ours || slot.ends == (fits ? 0 : 1));
             if (ours && !match_came) {
                 withdrawn = true;
@@ -273,7 +256,7 @@ bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_sourc
     } catch (...) {
         {
             core::guard const g(c);
-            if (slot.token() != token || slot.ends == 0)
+            if (c.slots.find(token) == nullptr)
                 return true;  // ended with the peer's death
             slot.target = nullptr;
             (void)c.end_one(slot, false);

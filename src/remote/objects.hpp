@@ -1,12 +1,13 @@
 #pragma once
 // Objects that live here and are called from elsewhere, with the weight of references that other processes hold.
 
+#include "base/slot_table.hpp"
+
 #include <towline/detail/runtime_api.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace towline::remoting {
 
@@ -33,12 +34,10 @@ private:
         std::shared_ptr<void> object;
         std::uint64_t type = 0;
         std::uint64_t weight = 0;
-        std::uint32_t generation = 1;
     };
-    slot* find_slot(object_id) noexcept;
     mutable std::mutex mutex_;
-    std::vector<slot> slots_;
-    std::vector<std::uint32_t> free_;
+    mutable base::slot_table<slot> slots_;
+    std::size_t objects_ = 0;
 };
 
 } // namespace towline::remoting

@@ -1,6 +1,6 @@
 // Blocks that sender and receiver copy together: each side against one that is played by hand. copy_task_test.cpp has the task by itself.
 
-#include "engine/cooperation.hpp"
+#include "engine/copy_task.hpp"
 
 #include "unit/engine/rank_zero.hpp"
 

@@ -1,6 +1,6 @@
 // The task of blocks that sender and receiver copy together, by itself.
 
-#include "engine/cooperation.hpp"
+#include "engine/copy_task.hpp"
 #include "engine/wire.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // Blocks that their sender pushes through a window, each side against one that is played by hand.
 
-#include "engine/pushing.hpp"
+#include "engine/push_window.hpp"
 
 #include "unit/engine/rank_zero.hpp"
 

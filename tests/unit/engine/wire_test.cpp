@@ -1,6 +1,6 @@
 // Pins docs/wire.md, "Engine messages": a change here is a change of the format.
-#include "engine/cooperation.hpp"
-#include "engine/pushing.hpp"
+#include "engine/copy_task.hpp"
+#include "engine/push_window.hpp"
 #include "engine/wire.hpp"
 
 #include <cstddef>

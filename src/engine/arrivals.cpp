@@ -1,6 +1,6 @@
 // Arrival: from a transport's handler to the program's. Nothing here believes what it reads before checking it.
 
-#include "engine/impl.hpp"
+#include "engine/arrivals.hpp"
 
 #include "base/log.hpp"
 
@@ -8,43 +8,54 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstring>
 
 namespace towline::engine {
 
-void engine::impl::drop(peer source, std::string const& why)
+void arrivals::install(transport::component& t)
 {
-    // A flood of nonsense must not become a flood of lines.
-    std::uint64_t const n = dropped.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (n <= 100)
-        base::log(base::log_level::warning, "rank {} dropped a message from rank {}: {}", config.rank, source, why);
-    else if (std::has_single_bit(n))
-        base::log(base::log_level::warning, "rank {} dropped {} messages so far, the last from rank {}: {}", config.rank, n, source, why);
+    t.set_failure_handler(
+        [](void* self, peer source, std::string_view why) { static_cast<arrivals*>(self)->on_failure(source, why); }, this);
+    handle<&arrivals::on_message>(t, wire::message, *this);
+    handle<&arrivals::on_fragment>(t, wire::fragment, *this);
+    for (unsigned id = wire::pushed + 1; id < 256; ++id)
+        handle<&arrivals::on_unknown>(t, static_cast<wire::kind>(id), *this);
 }
 
-void engine::impl::on_small(void* context, peer source, std::span<std::byte const> payload)
+handler_id arrivals::add(handler function, void* context)
+{
+    if (handlers_.size() >= 65535)
+        throw limit_error("engine: more than 65535 handlers");
+    auto const id = static_cast<handler_id>(handlers_.size());
+    handlers_.push_back({function, context, &common_.face});
+    if (id < wire::direct_handlers) {
+        for (auto const& t : common_.config.transports)
+            t->set_handler(static_cast<transport::handler_id>(wire::first_direct + id), &on_small, &handlers_.back());
+    }
+    return id;
+}
+
+void arrivals::forget(peer who)
+{
+    std::erase_if(streams_, [who](auto const& s) { return s.first.first == who; });
+}
+
+void arrivals::on_small(void* context, peer source, std::span<std::byte const> payload)
 {
     auto const& entry = *static_cast<handler_entry*>(context);
     incoming message(entry.owner, source, payload, nullptr);
     entry.function(entry.context, *entry.owner, message);
 }
 
-void engine::impl::on_unknown(void* context, peer source, std::span<std::byte const> payload)
+void arrivals::on_unknown(peer source, std::span<std::byte const> payload)
 {
-    static_cast<impl*>(context)->drop(source, fmt::format("{} bytes for a handler that is not installed here", payload.size()));
+    common_.drop(source, fmt::format("{} bytes for a handler that is not installed here", payload.size()));
 }
 
-void engine::impl::on_message(void* context, peer source, std::span<std::byte const> payload)
+void arrivals::on_failure(peer source, std::string_view why)
 {
-    static_cast<impl*>(context)->handle_message(source, payload);
-}
-
-void engine::impl::on_failure(void* context, peer source, std::string_view why)
-{
-    auto& self = *static_cast<impl*>(context);
-    base::log(base::log_level::error, "rank {} gives up rank {}: {}", self.config.rank, source, why);
-    self.suspect(source);
+    base::log(base::log_level::error, "rank {} gives up rank {}: {}", common_.config.rank, source, why);
+    out_.suspect(source);
 }
 
 namespace {
@@ -113,7 +124,7 @@ std::string resolve_block(block_state& b, wire::descriptor const& d, std::span<s
     return fmt::format("a block that travels in an unknown way ({})", static_cast<unsigned>(b.how));
 }
 
-/// A message that is refused has given its blocks away all the same: its sender has forgotten them, and nobody here takes them.
+/// The sender of a refused message no longer owns the blocks that it gave, and no handler takes them: they are freed here.
 void free_given(std::span<std::byte const> descriptors, bool from_self)
 {
     for (; !descriptors.empty(); descriptors = descriptors.subspan(sizeof(wire::descriptor))) {
@@ -128,11 +139,11 @@ void free_given(std::span<std::byte const> descriptors, bool from_self)
 
 } // namespace
 
-void engine::impl::handle_message(peer source, std::span<std::byte const> payload)
+void arrivals::on_message(peer source, std::span<std::byte const> payload)
 {
     auto const header = wire::read<wire::message_header>(payload);
-    if (!header || source >= config.size)
-        return drop(source, fmt::format("a message of {} bytes is too short", payload.size()));
+    if (!header || source >= common_.config.size)
+        return common_.drop(source, fmt::format("a message of {} bytes is too short", payload.size()));
 
     part_reader parts(payload);
     std::span<std::byte const> part;
@@ -140,21 +151,21 @@ void engine::impl::handle_message(peer source, std::span<std::byte const> payloa
     std::span<std::byte const> head;
     // The sender may wait for this message: whatever is wrong with it, it is told.
     auto const refuse = [&](std::string const& why) {
-        drop(source, why);
-        free_given(descriptors, source == config.rank);
+        common_.drop(source, why);
+        free_given(descriptors, source == common_.config.rank);
         std::uint64_t const wants = header->id_flags & (wire::wants_delivered | wire::wants_released);
         if (wants != 0)
-            post_control(source, wire::done, wire::done_message{(header->id_flags & ~wire::flag_mask) | wants | wire::was_refused});
+            out_.post_control(source, wire::done, wire::done_message{(header->id_flags & ~wire::flag_mask) | wants | wire::was_refused});
     };
     if (!parts.next(sizeof *header, part) || !parts.next(header->blocks * sizeof(wire::descriptor), descriptors) ||
         !parts.next(header->head_bytes, head))
         return refuse(
             fmt::format("{} bytes cannot hold {} blocks and a head of {} bytes", payload.size(), header->blocks, header->head_bytes));
-    if (header->handler >= handlers.size())
+    if (header->handler >= handlers_.size())
         return refuse(fmt::format("handler {} is not installed here", header->handler));
 
     message_state state;
-    state.owner = &face;
+    state.owner = &common_.face;
     state.source = source;
     state.id_flags = header->id_flags;
     state.make_blocks(header->blocks);
@@ -163,45 +174,44 @@ void engine::impl::handle_message(peer source, std::span<std::byte const> payloa
         std::memcpy(&d, descriptors.data() + i * sizeof d, sizeof d);
         if (!parts.next(d.inside_bytes(), part))
             return refuse(fmt::format("block {} of {} bytes is not all there", i, d.size()));
-        if (std::string const wrong = resolve_block(state.blocks[i], d, part, source == config.rank); !wrong.empty())
+        if (std::string const wrong = resolve_block(state.blocks[i], d, part, source == common_.config.rank); !wrong.empty())
             return refuse(fmt::format("block {}: {}", i, wrong));
     }
     if (parts.left() != 0)
         return refuse(fmt::format("{} bytes too many", parts.left()));
 
-    auto const& entry = handlers[header->handler];
-    incoming message(&face, source, head, &state);
-    entry.function(entry.context, face, message);
+    auto const& entry = handlers_[header->handler];
+    incoming message(&common_.face, source, head, &state);
+    entry.function(entry.context, common_.face, message);
     incoming::state::handler_returned(message, state, header->id_flags);
 }
 
-void engine::impl::on_fragment(void* context, peer source, std::span<std::byte const> payload)
+void arrivals::on_fragment(peer source, std::span<std::byte const> payload)
 {
-    auto& self = *static_cast<impl*>(context);
     auto const header = wire::read<wire::fragment_header>(payload);
     if (!header || payload.size() == sizeof *header)
-        return self.drop(source, fmt::format("a fragment of {} bytes", payload.size()));
+        return common_.drop(source, fmt::format("a fragment of {} bytes", payload.size()));
     auto const key = std::make_pair(source, header->stream);
     auto const bytes = payload.subspan(sizeof *header);
-    auto at = self.streams.find(key);
-    if (at == self.streams.end()) {
+    auto at = streams_.find(key);
+    if (at == streams_.end()) {
         if (header->offset != 0)
-            return self.drop(source, fmt::format("a fragment at {} of a message whose begin never came", header->offset));
-        at = self.streams.try_emplace(key).first;
+            return common_.drop(source, fmt::format("a fragment at {} of a message whose begin never came", header->offset));
+        at = streams_.try_emplace(key).first;
         at->second.total = header->total;
     }
     stream& s = at->second;
     // Memory grows with what has arrived, not with what is said to come.
     if (header->total != s.total || header->offset != s.bytes.size() || bytes.size() > s.total - s.bytes.size()) {
-        self.streams.erase(at);
-        return self.drop(source, fmt::format("fragments that do not fit together (at {} of {})", header->offset, header->total));
+        streams_.erase(at);
+        return common_.drop(source, fmt::format("fragments that do not fit together (at {} of {})", header->offset, header->total));
     }
     s.bytes.insert(s.bytes.end(), bytes.begin(), bytes.end());
     if (s.bytes.size() != s.total)
         return;
     auto const whole = std::move(s.bytes);
-    self.streams.erase(at);
-    self.handle_message(source, whole);
+    streams_.erase(at);
+    on_message(source, whole);
 }
 
 } // namespace towline::engine

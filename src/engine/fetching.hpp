@@ -1,0 +1,91 @@
+#pragma once
+// Blocks that are not in reach and that no system call can read: asked for in pieces (*pulled*), or read by the transport (*got*).
+//
+// Owns, at the receiver, the table of blocks that arrive in pieces (mutex, held for the copy of one piece) and the gets that wait for the
+// poller (mutex, held for a push). The poller alone touches the gets under way and, at the sender, the pulls that it serves.
+
+#include "engine/message_state.hpp"
+#include "engine/outbox.hpp"
+#include "engine/sender.hpp"
+
+#include "base/slot_table.hpp"
+
+#include <deque>
+#include <mutex>
+#include <vector>
+
+namespace towline::engine {
+
+class fetching {
+public:
+    fetching(common& c, sender& out, outbox& pending) : common_(c), out_(out), pending_(pending) {}
+    void install(transport::component&);
+
+    // The receiver, any thread. The state is on the heap; it is told when the fetch has ended (message_state::fetch_ended).
+
+    /// Asks the sender for the block, in pieces.
+    void start_pull(message_state&, std::size_t block, void* destination);
+    /// Leaves the block to the transport that exposed it.
+    void start_get(message_state&, std::size_t block, void* destination);
+
+    // The poller.
+
+    /// Begins gets, as far as the transports have room, and sends pieces of pulled blocks, as far as peers have.
+    void work();
+    /// Ends what a dead peer had to send.
+    void fail(peer from);
+    /// The end of the engine: nothing is on its way any more.
+    void clear();
+
+private:
+    /// A block that arrives in pieces.
+    struct arriving {
+        message_state* state = nullptr;
+        peer from = 0;
+        std::byte* destination = nullptr;
+        std::uint64_t block = 0;
+        std::uint64_t size = 0;
+        std::uint64_t arrived = 0;
+        std::uint64_t asked = 0;
+    };
+    /// A block that a transport is to bring.
+    struct get {
+        message_state* state;
+        std::size_t block;
+        void* destination;
+    };
+    /// What a transport knows of a get under way.
+    struct get_context {
+        fetching* owner;
+        message_state* state;
+        std::size_t block;
+        std::size_t place;  ///< in gets_under_way_
+    };
+    /// Bytes that a peer asked for.
+    struct pull {
+        peer to;
+        wire::pull_message what;
+    };
+
+    void on_pull(peer source, std::span<std::byte const> payload);
+    void on_piece(peer source, std::span<std::byte const> payload);
+    void ask_for(arriving&, std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t window_of(peer_state const&) const noexcept;
+    void begin_gets();
+    [[nodiscard]] bool begin(get const&);
+    static void get_ended(void* context, bool ok);
+    void serve_pulls();
+    [[nodiscard]] bool serve(pull&);
+
+    common& common_;
+    sender& out_;
+    outbox& pending_;
+    std::mutex mutex_;  ///< of arriving_
+    base::slot_table<arriving> arriving_;
+    std::mutex gets_mutex_;
+    std::vector<get> gets_;
+    std::vector<get_context*> gets_under_way_;
+    std::deque<pull> pulls_;
+};
+
+} // namespace towline::engine

@@ -1,0 +1,125 @@
+// The polling token, one round of polling, and receives that take their message before any handler.
+
+#include "engine/impl.hpp"
+
+#include <towline/error.hpp>
+
+namespace towline::engine {
+
+void poller::release_token() noexcept
+{
+    token_.release();
+    if (config.event == nullptr)
+        return;
+    // A thread that found the token held may be asleep. Either it saw the token free, or this thread sees its wish: it raised the wish
+    // before its barrier (event_count::prepare_wait), and looked at the token after it. See event_count::notify for the fences.
+    if (config.fences == base::fence_side::notifier_fences)
+        wants_token_.fetch_add(0, std::memory_order_seq_cst);
+    else
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (wants_token_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        config.event->wake_all();
+}
+
+int poller::poll_transports(int budget)
+{
+    int n = 0;
+    for (auto const& t : config.transports)
+        n += t->poll(budget);
+    return n;
+}
+
+int poller::poll(int budget, caller who)
+{
+    int n = 0;
+    {
+        handler_scope const scope(*this);
+        n = poll_transports(budget) + poll_others();
+        if (work.load(std::memory_order_acquire) != 0) [[unlikely]]
+            n += do_work();
+        if (copier != nullptr && copier->ready()) [[unlikely]]
+            n += end_copies();
+    }
+    if (who == caller::foreground)
+        foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (n != 0) {
+        idle_polls_ = 0;
+        if (++busy_polls_ % thresholds::polls_per_publication == 0) {
+            counts.publish();
+            look_for_deaths();  // the living may never fall silent
+        }
+        // A handler may have made the condition of another thread's wait true.
+        wake();
+        return n;
+    }
+    ++idle_polls_;
+    if (idle_polls_ % thresholds::polls_per_publication == 0)
+        counts.publish();
+    if (idle_polls_ % thresholds::idle_polls_per_death_look == 0)
+        look_for_deaths();
+    return 0;
+}
+
+int poller::progress(int budget)
+{
+    wait_hold::let_go_outer(*this);
+    if (closed.load(std::memory_order_relaxed) || !acquire_token())
+        return 0;
+    int const n = poll(budget);
+    release_token();
+    return n;
+}
+
+[[gnu::always_inline]] inline bool poller::take_next(peer from, transport::component& via,
+                                                       bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
+{
+    using thresholds::looks_between_polls;
+    std::uint32_t const looks = has_core() ? thresholds::looks : 1;
+    // A receiver of one message after the other must look at its other peers, too.
+    if (busy_polls_ % looks_between_polls == 0 && poll(1) != 0)
+        return false;
+    transport::next_message next;
+    for (std::uint32_t i = 1; i <= looks; ++i) {
+        if (via.peek(from, next)) {
+            if (next.id < wire::first_direct || !take(context, static_cast<handler_id>(next.id - wire::first_direct), next.payload))
+                return false;
+            via.pass();
+            if (++busy_polls_ % looks_between_polls == 0)
+                counts.publish();
+            foreground_polls.store(foreground_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            return true;
+        }
+        if (i % looks_between_polls == 0 && poll(1) != 0)
+            return false;
+    }
+    return false;
+}
+
+bool engine::take_next(peer from, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
+{
+    impl& m = *impl_;
+    m.require_open();
+    if (from >= m.config.size)
+        return false;
+    peer_state& p = m.peers[from];
+    // Acquire: pairs with the thread that chose the transport.
+    if (p.flags.load(std::memory_order_acquire) != 0) [[unlikely]] {
+        try {
+            (void)m.reach(from);
+        } catch (error const&) {
+            return false;
+        }
+        if (p.flags.load(std::memory_order_acquire) != 0)
+            return false;
+    }
+    wait_hold::let_go_outer(m);
+    if (!m.acquire_token())
+        return false;
+    bool const taken = m.take_next(from, *p.via, take, context);
+    if (taken && m.queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        m.flush_before_return(true);
+    m.release_token();
+    return taken;
+}
+
+} // namespace towline::engine

@@ -1,0 +1,131 @@
+#pragma once
+// The polling token, one round of polling, and waits: a thread that waits makes progress for the whole process.
+//
+// One thread polls at a time: the holder of the token. It is tried, never waited for. A thread that finds it held spins on its own
+// condition, and sleeps in the end; the thread that releases the token wakes it then. Handlers and completions run under the token only.
+//
+// Written by the holder of the token: foreground_polls, deaths_seen, idle_polls_, busy_polls_. All else: any thread, no lock.
+
+#include "engine/common.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace towline::engine {
+
+class polling_token {
+public:
+    /// Takes the token if it is free. Acquires what the last holder did. `alone`: no other thread is in a call.
+    [[nodiscard]] bool try_acquire(bool alone) noexcept
+    {
+        std::uint32_t expected = 0;
+        if (alone) {
+            if (word_.load(std::memory_order_relaxed) != 0)
+                return false;
+            word_.store(1, std::memory_order_relaxed);
+            return true;
+        }
+        return word_.load(std::memory_order_relaxed) == 0 &&
+               word_.compare_exchange_strong(expected, 1, std::memory_order_acquire, std::memory_order_relaxed);
+    }
+    void release() noexcept { word_.store(0, std::memory_order_release); }
+
+private:
+    alignas(64) std::atomic<std::uint32_t> word_{0};
+};
+
+/// Base of engine::impl, which does for it what is seldom due.
+class poller : public common {
+public:
+    using common::common;
+
+    [[nodiscard]] bool acquire_token() noexcept { return token_.try_acquire(config.one_thread); }
+    /// Lets another thread poll; wakes one that sleeps because it could not.
+    void release_token() noexcept;
+
+    enum class caller { foreground, background };
+    /// One round over everything; token held. The number of messages handled.
+    int poll(int budget, caller who = caller::foreground);
+    int poll_transports(int budget);
+    /// One round, if no other thread polls.
+    int progress(int budget);
+    /// engine::take_next, once the peer is known to be reached; token held.
+    bool take_next(peer from, transport::component&, bool (*take)(void*, handler_id, std::span<std::byte const>), void* context);
+
+    /// engine::wait, once its condition was found false.
+    bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
+    /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
+    bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
+    /// Flushes queued messages before a wait returns; polls if this thread holds the token.
+    void flush_before_return(bool polls);
+    void set_waiting_for(char const* what) noexcept;
+    /// No other rank and no other program wants this core, as far as is known.
+    [[nodiscard]] bool has_core() const noexcept { return !config.oversubscribed && !shares_core_.load(std::memory_order_relaxed); }
+
+    /// The job's count of deaths has changed since the last look.
+    [[nodiscard]] bool deaths_moved() const noexcept
+    {
+        return config.deaths != nullptr && config.deaths->load(std::memory_order_acquire) != deaths_seen.load(std::memory_order_relaxed);
+    }
+    /// Buries peers that died since the last look; with `all`, asks for every peer even if the count did not move (a rank that left in good
+    /// order answers no more either). Token held.
+    virtual void look_for_deaths(bool all = false) = 0;
+
+    alignas(64) std::atomic<std::uint64_t> foreground_polls{0};  ///< rounds of polling by other threads than the background one
+    // What the program installed (engine::on_poll, engine::on_long_wait), while no thread polled.
+    int (*poll_function)(void*) = nullptr;
+    void* poll_context = nullptr;
+    std::atomic<int> polls_asked{0};
+    std::atomic<std::uint32_t> slow_waiters{0};  ///< waits that have slept at least once
+    std::atomic<std::uint32_t> deaths_seen{0};
+    std::atomic<bool> step_aside{false};         ///< a waiter asks the background thread for the token
+    void (*long_wait_function)(void*, long_wait const&) = nullptr;
+    void* long_wait_context = nullptr;
+
+protected:
+    /// Does what parts have for the poller (common::work). The number of portions done.
+    virtual int do_work() = 0;
+    /// Ends copies that the helper thread has made. How many.
+    virtual int end_copies() = 0;
+    /// A wait that has slept is over: the background thread may be needed.
+    virtual void waiter_left() noexcept = 0;
+
+private:
+    /// What ran on this core during a yield.
+    enum class neighbour {
+        none,
+        passing,    ///< threads that soon yielded, too; in an oversubscribed job, other ranks
+        computing,  ///< a thread that did not
+    };
+    neighbour yield_core() noexcept;
+    int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
+
+    alignas(64) std::atomic<std::uint32_t> wants_token_{0};  ///< sleepers, some of which found the token held
+    std::uint32_t idle_polls_ = 0;  ///< since something was handled
+    std::uint32_t busy_polls_ = 0;
+    std::atomic<bool> shares_core_{false};  ///< with something that ran during the last yield
+    polling_token token_;
+};
+
+/// The token as a wait of this thread holds it. A condition that sends, polls or waits itself must not wait for its own thread.
+struct wait_hold {
+    poller& owner;
+    wait_hold* outer;
+    bool token = false;
+
+    explicit wait_hold(poller&) noexcept;
+    ~wait_hold();
+    wait_hold(wait_hold const&) = delete;
+    wait_hold& operator=(wait_hold const&) = delete;
+    void let_go() noexcept
+    {
+        if (std::exchange(token, false))
+            owner.release_token();
+    }
+    /// The calling thread is in a wait of this engine.
+    [[nodiscard]] static bool inside(poller const&) noexcept;
+    /// Lets go what an outer wait of this thread holds of this engine's token; that wait will take it again.
+    static void let_go_outer(poller&) noexcept;
+};
+
+} // namespace towline::engine
