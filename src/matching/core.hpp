@@ -179,9 +179,9 @@ struct core {
     std::unique_ptr<std::uint32_t[]> throttle_seen;          ///< by peer; touched by handlers only
 
     // Relayed messages (relay.cpp).
-    [[nodiscard]] static bool may_relay(std::uint64_t bytes, send_mode mode) noexcept
+    [[nodiscard]] static bool may_relay(std::uint64_t bytes, send_mode mode, std::uint64_t most = relay_block::most) noexcept
     {
-        return bytes >= relay_block::least && bytes <= relay_block::most && mode == send_mode::standard;
+        return bytes >= relay_block::least && bytes <= most && mode == send_mode::standard;
     }
     /// Sends the message so, if that is its way now. The send has ended then. False: nothing happened.
     [[nodiscard]] bool relay(peer to, packed_envelope, void const* data, std::uint64_t bytes) noexcept;

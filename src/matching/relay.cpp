@@ -356,7 +356,7 @@ bool core::read_relayed(peer from, std::span<std::byte const> head, envelope& e,
     std::memcpy(&h, head.data(), sizeof h);
     e = {h.context, h.source, h.tag};
     m = {h.where, h.bytes, h.ready & ~wire::past_caches, h.number, (h.ready & wire::past_caches) != 0};
-    return e.source >= 0 && e.tag >= 0 && from < size && h.where != 0 && h.number != 0 && h.bytes <= relay_block::most;
+    return e.source >= 0 && e.tag >= 0 && from < size && h.where != 0 && h.number != 0 && h.bytes <= relay_block::most_laid;
 }
 
 void core::on_relayed(void* self, engine::engine&, engine::incoming& message)

@@ -26,6 +26,7 @@ struct relay_block {
 
     static constexpr std::uint64_t least = 2048;                  ///< bytes of a message that goes this way
     static constexpr std::uint64_t most = std::uint64_t{1} << 20;
+    static constexpr std::uint64_t most_laid = std::uint64_t{8} << 20;  ///< the same of data that do not lie in a row
     static constexpr std::uint64_t most_of_many = std::uint64_t{256} << 10;  ///< up to so many bytes more than two are on their way
     static constexpr std::uint64_t most_of_all = std::uint64_t{64} << 20;  ///< of a process's blocks for all its peers
 

@@ -231,7 +231,7 @@ bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_sourc
         form = l->form().size() <= UINT32_MAX ? c.engine_.share(to, l->form().data(), l->form().size_bytes()) : 0;
     }
     bool const may_be_read = where != 0 && form != 0;
-    if (core::may_relay(from.bytes, mode) && c.relay_laid(to, e, from, may_be_read)) {
+    if (core::may_relay(from.bytes, mode, relay_block::most_laid) && c.relay_laid(to, e, from, may_be_read)) {
         core::begin(r, operation::send);
         r.result_ = {};
         c.finish_at_once(r);
