@@ -11,9 +11,10 @@
 //     t.all_gather(face, halos);
 //
 // An argument travels without its gaps, in row-major order, packed once before async returns: a strided_view parameter looks at the packed
-// elements, a std::vector<T> or rma_vector<T> parameter owns them. What is borrowed and lies in shared memory, 8 KiB of data or more, is not
-// packed at all: a strided_view parameter looks at it in the caller's memory, strides and all, and copy() from there into an array of the
-// callee moves each byte once. A function returns a std::vector<T>, which copy() puts into a part of an array of the caller.
+// elements, a std::vector<T> or rma_vector<T> parameter owns them. What is borrowed and lies in shared memory, 8 KiB of data or more, is
+// not packed at all unless its elements fill less than a quarter of their cache lines: a strided_view parameter looks at it in the
+// caller's memory, strides and all, and copy() from there into an array of the callee moves each byte once. A function returns a
+// std::vector<T>, which copy() puts into a part of an array of the caller.
 
 #include <towline/archive.hpp>
 #include <towline/detail/strided_api.hpp>

@@ -162,7 +162,8 @@ void accounts(tl::locality peer)
 {
     constexpr size_t side = 128;
     tl::rma_vector<uint64_t> data = filled<tl::rma_vector<uint64_t>>(side * side * side, 5);
-    view<2> const face = view<3>(data.data(), {side, side, side}).slice(2, 2);
+    view<3> const all(data.data(), {side, side, side});
+    view<2> const face = all.slice(1, 2), needles = all.slice(2, 2);
     auto const counted = [&](auto&& call) {
         tl::statistics const here = tl::stats(), there = tl::async<&tl::stats>(peer).get();
         call();
@@ -171,6 +172,7 @@ void accounts(tl::locality peer)
                           a.bytes_copied_twice + b.bytes_copied_twice};
     };
     CHECK(!tl::async<&is_row>(peer, tl::borrow(face)).get() && tl::async<&is_row>(peer, face).get());
+    CHECK(tl::async<&is_row>(peer, tl::borrow(needles)).get());  // each would take a cache line along
     auto const borrowed = counted([&] { CHECK(tl::async<&look<2>>(peer, tl::borrow(face)).get() == digest(reader<2>(face))); });
     CHECK(borrowed == std::array<uint64_t, 3>{});
     auto const packed = counted([&] { CHECK(tl::async<&look<2>>(peer, face).get() == digest(reader<2>(face))); });

@@ -43,25 +43,31 @@ strided_cover<E> cover_of(strided_view<E const, N> const& v) noexcept
     return {v.data_handle() + low, static_cast<std::size_t>(high - low) + 1, static_cast<std::size_t>(-low)};
 }
 
-/// True if each element between the lowest and the highest is one of the view's: rows in another order, or the same again and again.
+/// The bytes in a row that a view has, in whichever order of its dimensions, and how far the next ones are; 0 if there are no others: each
+/// element between the lowest and the highest is one of the view's (rows in another order, or the same again and again).
+struct strided_run {
+    std::size_t bytes = 0, step = 0;
+    /// Where the elements are read, less than four times as many bytes come along, for whole cache lines come.
+    [[nodiscard]] bool fills_lines() const noexcept { return 4 * bytes >= std::min<std::size_t>(step, 64); }
+};
 template <class E, std::size_t N>
-bool is_gapless(strided_view<E const, N> const& v) noexcept
+strided_run run_of(strided_view<E const, N> const& v) noexcept
 {
     std::array<std::pair<std::size_t, std::size_t>, N> steps{};
     for (std::size_t i = 0; i < N; ++i) {
         std::ptrdiff_t const s = v.stride(i);
-        steps[i] = {static_cast<std::size_t>(s < 0 ? -s : s), v.extent(i)};
+        steps[i] = {static_cast<std::size_t>(s < 0 ? -s : s) * sizeof(E), v.extent(i)};
     }
     std::ranges::sort(steps);
-    std::size_t row = 1;
+    std::size_t row = sizeof(E);
     for (auto const& [step, extent] : steps) {
         if (step == 0 || extent == 1)
             continue;
         if (step != row)
-            return false;
+            return {row, step};
         row *= extent;
     }
-    return true;
+    return {row, 0};
 }
 
 /// The elements as a range in the index.
@@ -219,8 +225,10 @@ bool put_view_of(parcel& out, strided_view<E const, N> const& v, bool lent)
     archive_writer& w = out.writer();
     if (!v.is_contiguous()) {
         strided_cover<E> const all = cover_of(v);
-        bool const in_place = lent && w.makes_chunk(v.size() * sizeof(E)) && peers_reach(all.begin, all.count * sizeof(E));
-        if (in_place || is_gapless(v)) {
+        strided_run const run = run_of(v);
+        bool const in_place =
+            lent && run.fills_lines() && w.makes_chunk(v.size() * sizeof(E)) && peers_reach(all.begin, all.count * sizeof(E));
+        if (in_place || run.step == 0) {
             w.seek(put_shape(w, w.cursor(), v, strided_form::strided, all.first));
             w.write(std::span<E const>(all.begin, all.count));
             return !lent;
