@@ -3,6 +3,7 @@
 #include "base/settings.hpp"
 #include "info.hpp"
 #include "job/file.hpp"
+#include "layout.hpp"
 #include "output.hpp"
 #include "run.hpp"
 #include "stats.hpp"
@@ -114,6 +115,24 @@ CLI::App* add_tune(CLI::App& app, tools::tune_options& options)
     return tune;
 }
 
+CLI::App* add_layout(CLI::App& app, tools::layout_options& options)
+{
+    auto* layout = app.add_subcommand("layout", "what a datatype of MPI is to Towline, the plan to another, and what copying by it takes");
+    layout->add_option("LAYOUT", options.from, "a datatype, behind a count and '*' where there are several: '4*vector(512,1,4,double)'")
+        ->type_name("");
+    layout->add_option("TO", options.to, "another: the data go from the first to this one; without it, to the same")->type_name("");
+    layout->add_flag("--no-measure", [&options](std::int64_t) { options.measure = false; }, "leaves out the times");
+    layout->add_flag("--json", options.json, "as JSON");
+    layout->footer(
+        "A datatype is the name of a predefined one (double, MPI_INT, int32_t) or a constructor of MPI: contiguous(count, T),\n"
+        "vector(count, blocklength, stride, T), hvector(count, blocklength, bytes, T), indexed([blocklengths], [displacements], T),\n"
+        "hindexed([blocklengths], [bytes], T), indexed_block(blocklength, [displacements], T), hindexed_block(blocklength, [bytes], T),\n"
+        "struct([blocklengths], [bytes], [T, ...]), subarray([sizes], [subsizes], [starts], T), also with c or fortran before T, and\n"
+        "resized(T, lb, extent). Numbers may be products: 128*8.\n\n"
+        "The times are of one process: a plain copy of as many bytes, the steps, and the designs of TOWLINE_LAYOUT made of them.");
+    return layout;
+}
+
 int refuse(std::string_view command, std::string_view text)
 {
     fmt::print(stderr, "towline{}{}: {}\nTry 'towline {}{}--help'.\n", command.empty() ? "" : " ", command, text, command,
@@ -159,7 +178,7 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
     return tools::run(options);
 }
 
-constexpr char const* commands = "run, where, info, tune and help";
+constexpr char const* commands = "run, where, info, tune, layout and help";
 
 CLI::App* command_named(CLI::App& app, std::string_view name)
 {
@@ -219,9 +238,11 @@ int run_command(int argc, char** argv)
     info->add_flag("--json", json, "as JSON");
     tools::tune_options tuning;
     auto* tune = add_tune(app, tuning);
+    tools::layout_options laid;
+    auto* layout = add_layout(app, laid);
     auto* const helps = app.add_subcommand("help", "what the tool does, or one of its commands: as --help behind it");
     std::string topic;
-    helps->add_option("COMMAND", topic, "run, where, info or tune; without it, an overview")->type_name("");
+    helps->add_option("COMMAND", topic, "run, where, info, tune or layout; without it, an overview")->type_name("");
     app.footer("towline COMMAND --help, towline help COMMAND and the manual pages (man towline-run) say more of each.");
     try {
         std::vector<std::string> ours(argv + 1, argv + argc);
@@ -247,6 +268,8 @@ int run_command(int argc, char** argv)
             return tools::info(json);
         if (tune->parsed())
             return tools::tune(tuning);
+        if (layout->parsed())
+            return laid.from.empty() ? refuse("layout", "which LAYOUT? As in 'vector(512,1,4,double)'") : tools::show_layout(laid);
         if (helps->parsed())
             return help(app, topic);
     } catch (CLI::ParseError const& e) {

@@ -1,15 +1,13 @@
 #pragma once
 // The operations that the ranks of a team do together: what `team` (team.hpp) and what it starts have in common.
 
-#include <towline/detail/archive_bitwise.hpp>
-#include <towline/detail/combining.hpp>
 #include <towline/detail/team_api.hpp>
+#include <towline/detail/team_rows.hpp>
 #include <towline/reductions.hpp>
+#include <towline/strided_view.hpp>
 
 #include <functional>
-#include <ranges>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,38 +20,10 @@ struct neighbours {
     std::vector<int> destinations;
 };
 
-namespace detail {
-
-template <class R>
-concept row = std::ranges::contiguous_range<R> && std::ranges::sized_range<R>;
-/// One that is written.
-template <class R>
-concept writable_row = row<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
-template <class T>
-concept single = !std::ranges::range<T> && !std::is_pointer_v<T>;
-
-template <class T>
-consteval void check_element()
-{
-    static_assert((bitwise<T> && std::is_trivially_copyable_v<T>) || number_of<T>().has_value(),
-                  "towline: the operations of a team are for elements whose bytes are their value: no pointers, no padding. Opt a padded "
-                  "type in with towline::bitwise<T>; send other objects by calls (async<&f>(w.all(), ...))");
-    static_assert(alignof(T) <= 16, "towline: elements that are aligned to more than 16 bytes cannot take part");
-}
-
-/// The type of the elements of all these rows.
-template <class First, class... Others>
-struct element_of_rows {
-    using type = std::remove_cv_t<std::ranges::range_value_t<First>>;
-    static_assert((std::is_same_v<type, std::remove_cv_t<std::ranges::range_value_t<Others>>> && ...),
-                  "towline: what goes out has other elements than what comes in");
-};
-
-} // namespace detail
-
 /// The operations of a team, after those of MPI and of std. Each is called by all ranks of the team, in the same order and with arguments
 /// that fit together, from one thread at a time. Rows are contiguous ranges (vector, rma_vector, array, span, ...) of elements whose bytes
-/// are their value (towline::bitwise); a row that is only looked at by the root may be empty elsewhere. Rows may not overlap.
+/// are their value (towline::bitwise); a row that is only looked at by the root may be empty elsewhere. Rows may not overlap. A
+/// strided_view is a row, too: of its elements in row-major order, which are packed and unpacked on the way unless they lie in a row.
 ///
 /// `team` has them as they are: they block until this rank's part is done, and its rows may be used again. `team::start()` gives the same
 /// operations as futures: leave the rows alone until the future is ready. They go on whenever this process calls or waits for anything, and
@@ -78,7 +48,7 @@ public:
     auto broadcast(Data&& data, int root = 0)
     {
         auto c = calls<Data>(op::broadcast, root);
-        to(c, data);
+        detail::receive_in(c, data);
         return own().submit(c);
     }
 
@@ -209,31 +179,19 @@ private:
         detail::check_element<T>();
         return {.what = what, .element = sizeof(T), .root = root};
     }
-    template <class Row>
-    static void from(detail::team_call& c, Row const& r)
-    {
-        c.send = std::ranges::data(r);
-        c.send_size = std::ranges::size(r);
-    }
-    template <class Row>
-    static void to(detail::team_call& c, Row& r)
-    {
-        c.receive = std::ranges::data(r);
-        c.receive_size = std::ranges::size(r);
-    }
     template <class In, class Out>
     [[nodiscard]] static detail::team_call both(op what, In const& in, Out& out, int root = 0)
     {
         auto c = calls<In, Out>(what, root);
-        from(c, in);
-        to(c, out);
+        detail::send_from(c, in);
+        detail::receive_in(c, out);
         return c;
     }
     template <class Data>
     [[nodiscard]] static detail::team_call in_place(op what, Data& data)
     {
         auto c = calls<Data>(what, 0);
-        to(c, data);
+        detail::receive_in(c, data);
         c.in_place = true;
         return c;
     }

@@ -15,6 +15,7 @@
 #include <towline/rma_object.hpp>
 #include <towline/rma_vector.hpp>
 #include <towline/stats.hpp>
+#include <towline/strided_view.hpp>
 #include <towline/team.hpp>
 #include <towline/when.hpp>
 #include <towline/world.hpp>

@@ -5,6 +5,7 @@
 #include "job/job.hpp"
 #include "remote/runtime.hpp"
 #include "remote/team_ground.hpp"
+#include "remote/team_views.hpp"
 
 #include <towline/error.hpp>
 
@@ -126,8 +127,20 @@ void team_core::run(team_call const& c)
 {
     check(c);
     ground_.owner().check_may_wait(name_of(c.what));
-    if (auto const why = find_unfit(c)) [[unlikely]]
-        run_unfit(c, *why);
+    if (!remoting::staged_rows::wanted(c)) [[likely]] {
+        if (auto const why = find_unfit(c)) [[unlikely]]
+            run_unfit(c, *why);
+        return run_fit(c);
+    }
+    remoting::staged_rows const rows(c, rank());
+    if (auto const why = rows.unfit() ? rows.unfit() : find_unfit(rows.call()))
+        run_unfit(rows.call(), *why);
+    run_fit(rows.call());
+    rows.unpack();
+}
+
+void team_core::run_fit(team_call const& c)
+{
     if (run_now(c))
         return;
     blocking_->schedule().clear();
@@ -212,6 +225,12 @@ struct team_core::operation final : state<void> {
         name = what;
         request.user = this;
         request.then = [](collective::collective_request& r) { static_cast<operation*>(r.user)->end(); };
+        unpacking.of = this;
+        unpacking.run = [](task* own) noexcept {
+            operation* const self = static_cast<unpacker*>(own)->of;
+            self->rows->unpack();
+            self->finish(nullptr);
+        };
     }
     void end() noexcept { end(request.result()); }
     void end(ending how) noexcept
@@ -221,6 +240,16 @@ struct team_core::operation final : state<void> {
             now();
     }
     void end(std::exception_ptr why) noexcept
+    {
+        if (rows && why == nullptr) {
+            // Handlers end operations: a long copy is left to a worker.
+            if (rows->unpacks_long())
+                return detail::schedule(unpacking);
+            rows->unpack();
+        }
+        finish(std::move(why));
+    }
+    void finish(std::exception_ptr why) noexcept
     {
         // Whoever hears of it may be the last to know the team, and the memory that `kept` lives in is the program's.
         auto const of = std::move(team);
@@ -257,19 +286,28 @@ struct team_core::operation final : state<void> {
     std::shared_ptr<team_core> team;
     char const* called;
     std::shared_ptr<void> kept;
+    std::unique_ptr<remoting::staged_rows> rows;  ///< where they do not lie in a row
+    struct unpacker : task {
+        operation* of = nullptr;
+    } unpacking;
     collective::collective_request request;
     std::optional<collective::call_check> check;  ///< where calls are checked
     collective::collective_request exchange;
     std::uint32_t sequence = 0;
 };
 
-state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, team_call const& c, std::shared_ptr<void> kept)
+state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, team_call const& given, std::shared_ptr<void> kept)
 {
-    self->check(c);
-    auto const why = self->find_unfit(c);
+    self->check(given);
+    std::unique_ptr<remoting::staged_rows> rows;
+    if (remoting::staged_rows::wanted(given)) [[unlikely]]
+        rows = std::make_unique<remoting::staged_rows>(given, self->rank());
+    team_call const c = rows ? rows->call() : given;
+    auto const why = rows && rows->unfit() ? rows->unfit() : self->find_unfit(c);
     if (why && self->size() == 1)
         throw usage_error(*why);
     state_ref<operation> o(new operation(self, name_of(c.what), std::move(kept)));
+    o->rows = why ? nullptr : std::move(rows);
     try {
         bool const checks = collective::checks_calls();  // by messages then: it does not begin at the same moment on all ranks
         std::optional<team_call> instead;

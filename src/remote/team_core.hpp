@@ -50,6 +50,8 @@ private:
     void check_counts(team_call const&) const;
     /// What it is in collective/; lists of blocks lie in `lists`.
     [[nodiscard]] collective::call call_of(team_call const&, std::vector<std::uint64_t>& lists) const;
+    /// The operation, where this rank's rows fit together and lie in rows.
+    void run_fit(team_call const&);
     /// This rank's part as steps.
     void build(collective::schedule&, team_call const&, bool over_lanes = true);
     /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part, gives no data, and so fails all who need some.

@@ -69,7 +69,7 @@ mv "$work/prefix" "$work/moved"
 mv "$work/moved" "$work/prefix"
 # Pages and completion lie where man and bash look; a build with sanitizers has none.
 [ -z "${CONSUMER_FLAGS:-}" ] || { echo "consumer: find_package, pkg-config, the wrappers and the examples all work"; exit; }
-for page in towline towline-run towline-where towline-info towline-tune mpiexec mpirun mpicc mpicxx; do
+for page in towline towline-run towline-where towline-info towline-tune towline-layout mpiexec mpirun mpicc mpicxx; do
     [ -s "$work/prefix/share/man/man1/$page.1" ] || { echo "there is no page $page(1)"; exit 1; }
 done
 if command -v man >/dev/null; then

@@ -199,18 +199,19 @@ class Words(JobTest):
                                  (["run", "-n", "2", "--heap", "moon", "true"], "'moon' is neither on nor off"),
                                  (["run", "-n", "2", "--bogus", "true"], "--bogus"),
                                  (["run", "-n", "2", "--stats", "x.json", "true"], "did you mean --stats=x.json?"),
-                                 (["start"], "there is no command 'start'; there are run, where, info, tune and help"),
+                                 (["start"], "there is no command 'start'; there are run, where, info, tune, layout and help"),
                                  (["-n", "2", "true"], "did you mean 'towline run -n ...'?"),
                                  ([], "which command?"),
                                  (["info", "--bogus"], "--bogus"),
-                                 (["tune", "--bogus"], "--bogus")):
+                                 (["tune", "--bogus"], "--bogus"),
+                                 (["layout"], "which LAYOUT? As in")):
             done = subprocess.run([TOWLINE, *arguments], capture_output=True, text=True, env=self.env, timeout=20)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertIn(words, done.stderr)
-            self.assertRegex(done.stderr, r"\nTry 'towline (run |info |tune )?--help'\.\n$")
+            self.assertRegex(done.stderr, r"\nTry 'towline (run |info |tune |layout )?--help'\.\n$")
 
     def test_help(self):
-        for arguments in (["--help"], ["run", "--help"], ["info", "--help"], ["tune", "--help"]):
+        for arguments in (["--help"], ["run", "--help"], ["info", "--help"], ["tune", "--help"], ["layout", "--help"]):
             done = subprocess.run([TOWLINE, *arguments], capture_output=True, text=True, env=self.env, timeout=20)
             self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
             self.assertLessEqual(max(map(len, done.stdout.splitlines())), 140)

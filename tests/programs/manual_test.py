@@ -17,7 +17,7 @@ MANUAL = os.path.join(os.path.dirname(os.path.abspath(PROGRAMS)), "manual")
 sys.path.insert(0, os.path.join(ROOT, "tools", "manual"))
 import help_text  # noqa: E402
 
-PAGES = ("towline", "towline-run", "towline-where", "towline-info", "towline-tune", "mpiexec", "mpicc")
+PAGES = ("towline", "towline-run", "towline-where", "towline-info", "towline-tune", "towline-layout", "mpiexec", "mpicc")
 
 
 def output(*command, code=0, stream="stdout", **rest):
@@ -39,7 +39,7 @@ def plain(roff):
 class Help(unittest.TestCase):
     def test_the_command_help(self):
         self.assertEqual(output(TOWLINE, "help"), output(TOWLINE, "--help"))
-        for command in ("run", "where", "info", "tune", "help"):
+        for command in ("run", "where", "info", "tune", "layout", "help"):
             self.assertEqual(output(TOWLINE, "help", command), output(TOWLINE, command, "--help"))
             self.assertIn(f"\n  {command} ", output(TOWLINE, "help"))
         self.assertIn("there is no command 'fly'; there are run, where,", output(TOWLINE, "help", "fly", code=2, stream="stderr"))
@@ -79,7 +79,7 @@ class Pages(unittest.TestCase):
 
     def test_they_say_what_the_help_says(self):
         for name, command in (("towline", []), ("towline-run", ["run"]), ("towline-where", ["where"]), ("towline-info", ["info"]),
-                              ("towline-tune", ["tune"]), ("mpiexec", None), ("mpicc", None)):
+                              ("towline-tune", ["tune"]), ("towline-layout", ["layout"]), ("mpiexec", None), ("mpicc", None)):
             text = " ".join(plain(page(name)).split())
             shown = output(*([os.path.join(PROGRAMS, name)] if command is None else [TOWLINE, *command]), "--help")
             # Each word of the help stands in the page, but for what belongs to the list's form.
@@ -143,10 +143,12 @@ class Completion(JobTest):
                 pass
 
     def test_towline(self):
-        self.assertEqual(set(self.complete("towline", "")), {"run", "where", "info", "tune", "help", "--help", "--version"})
+        self.assertEqual(set(self.complete("towline", "")), {"run", "where", "info", "tune", "layout", "help", "--help", "--version"})
         self.assertEqual(self.complete("towline", "ru"), ["run"])
         self.assertEqual(self.complete("towline", "help", "i"), ["info"])
         self.assertEqual(self.complete("towline", "info", "--js"), ["--json"])
+        self.assertEqual(self.complete("towline", "layout", "double", "--no"), [])
+        self.assertEqual(self.complete("towline", "layout", "--no"), ["--no-measure"])
         self.assertEqual(self.complete("towline", "tune", "--output", "da"), ["data.txt"])
         about = help_text.of(TOWLINE, "run")
         self.assertEqual(set(self.complete("towline", "run", "--")), {n for o in about.options for n in o.names if n.startswith("--")})

@@ -25,6 +25,15 @@ static std::uint64_t of_handed(vector v) { return sum_of({v.data(), v.size()}); 
 static std::uint64_t of_handed_with_text(vector v, std::string const& text) { return sum_of({v.data(), v.size()}) + text.size(); }
 static std::uint64_t of_vector(std::vector<std::uint64_t> const& v) { return sum_of(v); }
 static std::uint64_t of_view(std::span<std::uint64_t const> v) { return sum_of(v); }
+static std::uint64_t of_columns(tl::strided_view<std::uint64_t const, 2> v)
+{
+    std::uint64_t sum = v.size();
+    for (std::size_t i = 0; i < v.extent(0); ++i)
+        for (std::size_t k = 0; k < v.extent(1); ++k)
+            sum = sum * 31 + v(i, k);
+    return sum;
+}
+static std::uint64_t of_owned_columns(vector v) { return sum_of({v.data(), v.size()}); }
 static std::uint64_t of_number(std::uint64_t x) { return x * 31 + 1; }
 static std::uint64_t of_words(std::vector<std::string> const& words)
 {
@@ -67,6 +76,12 @@ int main(int argc, char** argv)
             CHECK(tl::async<&of_vector>(peer, plain).get() == expected);
         } else if (kind == "viewed") {
             CHECK(tl::async<&of_view>(peer, tl::borrow(plain)).get() == expected);
+        } else if (kind == "columns_borrowed" || kind == "columns") {
+            auto wide = filled<std::vector<std::uint64_t>>(2 * n, round);
+            tl::strided_view<std::uint64_t const, 2> const columns(wide.data() + 1, {n / 8, 8}, {16, 2});
+            std::uint64_t const sum = of_columns(columns);
+            CHECK((kind == "columns" ? tl::async<&of_owned_columns>(peer, columns).get()
+                                     : tl::async<&of_columns>(peer, tl::borrow(columns)).get()) == sum);
         } else if (kind == "number") {
             CHECK(tl::async<&of_number>(peer, round).get() == round * 31 + 1);
         } else if (kind == "number_to_all") {

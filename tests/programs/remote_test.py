@@ -76,6 +76,14 @@ class Remote(JobTest):
         for ranks in (1, 2, 3):
             self.passes(ranks, "remote_objects")
 
+    def test_strided_views(self):
+        for ranks in (1, 2, 3):
+            self.passes(ranks, "remote_views")
+        self.passes(3, "remote_views", env={"TOWLINE_LANES": "off"})
+        self.passes(2, "remote_views", options=("--heap", "off"))
+        for ranks in (1, 3):
+            self.passes(ranks, "remote_views", "wrong")
+
     def test_teams(self):
         for ranks in (1, 2, 3, 5):
             self.passes(ranks, "remote_teams")

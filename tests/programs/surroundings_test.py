@@ -35,7 +35,8 @@ class FullDisks(JobTest):
     def test_every_command_tells(self):
         self.check(TOWLINE, "run", "-n", "2", "hostname")
         self.check(MPIEXEC, "-n", "2", "hostname")
-        for words in (["info"], ["info", "--json"], ["where"], ["tune", "--show"], ["--help"], ["run", "--help"], ["--version"]):
+        for words in (["info"], ["info", "--json"], ["where"], ["tune", "--show"], ["layout", "--no-measure", "int"], ["--help"],
+                      ["run", "--help"], ["--version"]):
             self.check(TOWLINE, *words)
         for words in (["--help"], ["--version"]):
             self.check(MPIEXEC, *words)

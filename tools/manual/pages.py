@@ -16,7 +16,7 @@ import help_text
 import roff
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = ("run", "where", "info", "tune")
+COMMANDS = ("run", "where", "info", "tune", "layout")
 EXAMPLES = {
     "towline": """\
 $ towline run -n 4 ./first              # four processes
@@ -36,6 +36,10 @@ $ towline info --json | jq .kernel""",
     "towline-tune": """\
 $ towline tune                          # measures this machine, in under 30 s
 $ towline tune --show""",
+    "towline-layout": """\
+$ towline layout 'vector(512,1,4,double)'
+$ towline layout 'subarray([128,128,128],[128,128,1],[0,0,127],double)' 'contiguous(128*128,double)'
+$ towline layout --no-measure '100*resized(struct([1,3],[0,8],[int,double]),0,40)'""",
     "mpiexec": """\
 $ mpiexec -n 4 ./hello
 $ mpiexec -n 1 ./ocean : -n 3 -wdir /data ./atmosphere 100
@@ -186,6 +190,7 @@ def pages(folder: pathlib.Path, version: str) -> dict[str, str]:
         "towline-where": small_page(towline, "where", version),
         "towline-info": small_page(towline, "info", version, machine),
         "towline-tune": small_page(towline, "tune", version, [".SH ENVIRONMENT", *environment("TOWLINE_TUNING|XPMEM")], machine),
+        "towline-layout": small_page(towline, "layout", version, [".SH ENVIRONMENT", *environment("TOWLINE_LAYOUT")]),
         "mpiexec": mpiexec_page(mpiexec, version),
         "mpicc": mpicc_page(folder, version),
     }

@@ -39,6 +39,10 @@ std::size_t outside_bytes(T const& value)
         return ~std::size_t{0};
 }
 
+/// Writes an argument with strides, or one for a parameter with strides; true if its block has to be captured. In strided_archive.hpp.
+template <class Wire, class A>
+bool put_strided(parcel& out, A const& argument);
+
 template <class P, class A>
 void encode_argument(parcel& out, A&& argument)
 {
@@ -49,7 +53,9 @@ void encode_argument(parcel& out, A&& argument)
     if constexpr (view)
         w.set_viewed(true);
     bool captured = false;
-    if constexpr (is_borrowed<given>) {
+    if constexpr (is_strided<wire> || is_strided<given>) {
+        captured = put_strided<wire>(out, argument);
+    } else if constexpr (is_borrowed<given>) {
         w.write(std::as_const(argument));
     } else if constexpr (shared_handle<wire>) {
         wire& kept = out.hold([&]() -> wire { return std::forward<A>(argument); });

@@ -10,6 +10,13 @@
 #include <string_view>
 #include <type_traits>
 
+namespace towline {
+template <class T, std::size_t N>
+class strided_view;
+template <class T, std::size_t N>
+class borrowed_view;
+}
+
 namespace towline::detail {
 
 template <class T>
@@ -22,20 +29,58 @@ template <class T, std::size_t N>
 inline constexpr bool is_view<std::span<T, N>> = true;
 template <class C, class Tr>
 inline constexpr bool is_view<std::basic_string_view<C, Tr>> = true;
+template <class T, std::size_t N>
+inline constexpr bool is_view<strided_view<T, N>> = true;
 template <class T>
 inline constexpr bool is_writable_view = false;
 template <class T, std::size_t N>
 inline constexpr bool is_writable_view<std::span<T, N>> = !std::is_const_v<T>;
 
+template <class T, std::size_t N>
+inline constexpr bool is_writable_view<strided_view<T, N>> = !std::is_const_v<T>;
+
+/// Parameters and arguments with strides.
+template <class T>
+struct strided_parts {
+    static constexpr std::size_t rank = 0;
+};
+template <class T, std::size_t N>
+struct strided_parts<strided_view<T, N>> {
+    static constexpr std::size_t rank = N;
+    static constexpr bool lent = false;
+    using element = std::remove_const_t<T>;
+};
+template <class T, std::size_t N>
+struct strided_parts<borrowed_view<T, N>> {
+    static constexpr std::size_t rank = N;
+    static constexpr bool lent = true;
+    using element = T;
+};
+template <class T>
+inline constexpr bool is_strided = strided_parts<T>::rank != 0;
+
 /// Contiguous ranges have one encoding: what is borrowed may be read as any range of such elements.
-template <class P, class A>
-inline constexpr bool passes = std::is_convertible_v<A&&, wire_type<P>>;
 template <class P, class E>
 inline constexpr bool passes_borrowed = requires(wire_type<P> const& p) {
     requires std::is_same_v<std::remove_cv_t<typename wire_type<P>::value_type>, E>;
     p.data();
     p.size();
 };
+/// As a view of as many dimensions, or as any range of the elements.
+template <class P, class A>
+consteval bool passes_strided()
+{
+    using to = strided_parts<wire_type<P>>;
+    using from = strided_parts<std::remove_cvref_t<A>>;
+    if constexpr (from::rank == 0)
+        return false;
+    else if constexpr (to::rank == 0)
+        return passes_borrowed<P, typename from::element>;
+    else
+        return to::rank == from::rank && std::is_same_v<typename to::element, typename from::element>;
+}
+template <class P, class A>
+inline constexpr bool passes = std::is_convertible_v<A&&, wire_type<P>> || passes_strided<P, A>();
 template <class P, class E>
 inline constexpr bool passes<P, borrowed<E>> = passes_borrowed<P, E>;
 template <class P, class E>
@@ -129,7 +174,8 @@ consteval bool tell()
                   "towline: a function with a T* parameter cannot be called remotely, the pointer means nothing in another process; "
                   "take T const&, std::span<T const>, std::string_view or towline::remote<T>");
     static_assert(M != mistake::writable_span,
-                  "towline: a std::span<T> parameter of a remote call looks into the message; take std::span<T const>");
+                  "towline: a std::span<T> parameter of a remote call looks into the message; take std::span<T const> (in place of a "
+                  "strided_view<T, N> a strided_view<T const, N>)");
     static_assert(M != mistake::immovable,
                   "towline: a parameter or result that cannot be moved (it holds a lock or an atomic, or has its moves deleted) cannot "
                   "travel: send the data in it, or leave it where it is (towline::remote<T>)");

@@ -2,6 +2,7 @@
 // What the templates of team.hpp ask of the library. Internal.
 
 #include <towline/detail/state.hpp>
+#include <towline/detail/strided_api.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,7 @@ struct team_call {
     int root = 0;
     std::span<int const> sources{}, destinations{};
     combining combine{};
+    strided_shape send_shape{}, receive_shape{};  ///< of rank 0: the elements lie in a row; else `send` and `receive` are the first ones
 };
 
 class team_core;
