@@ -585,7 +585,7 @@ TEST_P(matching_requests, nonsense_is_dropped)
             raw(wire::here, words({8, 1, 1, 4096, 77, 1, 64, 0x7ffff000}));  // in nobody's arena
             raw(wire::relayed, words({1, 1, 1, 4096, 0, 4096, 64, 0}));   // no number
             raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 0, 0}));    // nowhere
-            raw(wire::relayed, words({1, 1, 1, 0x100001, 1, 8, 64, 0}));  // more than a block has
+            raw(wire::relayed, words({1, 1, 1, 0x800001, 1, 8, 64, 0}));  // more than a block has
             raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64}));      // too short
             raw(wire::relayed, words({1, 1, 1, 4096, 1, 4096, 64, 0}), {block});
             raw(wire::relayed, words({9, 1, 1, 4096, 1, 4096, 64, 0x7ffff000}));  // in nobody's arena

@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import JobTest, TOWLINE, program
 
-VERSION = 3
+VERSION = 4
 PAGE = 4096
 SLOT = 4096
 SEGMENT = 16 << 20
