@@ -34,9 +34,10 @@ namespace {
     return bytes <= whole ? whole : std::clamp<std::uint64_t>((bytes / 4 + 63) / 64 * 64, whole, most);
 }
 
-/// Of larger messages the receiver takes no lines (base/copy.hpp): by then the sender's copy has others to wait for (64 KiB on Zen 5,
-/// processors that share caches: 1.70 us with, 1.43 without; 16 KiB 0.58 and 0.68).
-constexpr std::uint64_t taken_most = 32768;
+/// Of larger messages the receiver takes no lines (base/copy.hpp): they are in no cache any more when the sender writes them again.
+/// (Rewritten data, Zen 4, processors that share caches: 64 KiB 9.8 us without, 3.5 with; 256 KiB 19 and 12; 512 KiB 25 both ways. Separate
+/// ones: 36 and 8.2; 134 and 23. Only Zen 5 was seen to lose, at 64 KiB: 1.43 and 1.70.)
+constexpr std::uint64_t taken_most = 262144;
 
 } // namespace
 
