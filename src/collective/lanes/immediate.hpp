@@ -77,10 +77,10 @@ public:
             return;
         if (bytes == 8)
             std::memmove(to, from, 8);
-        else if (bytes <= lanes::inline_bytes)
-            std::memmove(to, from, bytes);
-        else
+        else if (bytes > lanes::inline_bytes)
             move_bytes(to, from, bytes);
+        else if (bytes != 0)  // else there may be no memory
+            std::memmove(to, from, bytes);
     }
 
     void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept

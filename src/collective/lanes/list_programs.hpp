@@ -85,7 +85,7 @@ void scatterv(X& x, void const* send, layout_of_blocks const& blocks, void* rece
     }
     std::uint64_t const mine = std::min(bytes, blocks.size(root));
     if constexpr (X::is_polled)
-        if (int const other = 1 - root; lent::is_moved_by_both(x, blocks.size(other)))
+        if (int const other = 1 - root; x.size() == 2 && !x.shows(blocks.size(other)))
             return lent::give_parts(x, receive, blocks.at(send, root), mine, blocks.at(send, other), blocks.size(other));
     block_table given(x, static_cast<std::size_t>(x.size() - 1));
     give_others(x, given, send, blocks);
