@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <complex>
 #include <csignal>
@@ -419,6 +420,13 @@ void wrong(team& t)
 
 namespace {
 
+std::atomic<int> others_that_were_told{0};
+
+void was_told()
+{
+    ++others_that_were_told;
+}
+
 void others_are_told(towline::world& w, bool by_exception)
 {
     team t(w);
@@ -432,6 +440,12 @@ void others_are_told(towline::world& w, bool by_exception)
     THROWS(towline::peer_error, "rank 1", pending.get());
     THROWS(towline::peer_error, "rank 1", t.barrier());
     THROWS(towline::peer_error, "rank 1", t.all_reduce(big));
+    // Who ends is dead, too, and might be named by one that looks later.
+    for (int r = 0; r < w.size(); ++r)
+        if (r != w.rank() && r != 1)
+            towline::async<&was_told>(towline::locality(r)).get();
+    while (others_that_were_told != w.size() - 2)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void all_forms(team& t)
