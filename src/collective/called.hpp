@@ -1,10 +1,9 @@
 #pragma once
-// Which operation a rank runs. It says so with what it offers over lanes, so that ranks which call different operations at the same place in
-// their order find out (docs/wire.md, "Lanes").
+// Which operation a rank runs. It says so with what it offers over lanes, so that ranks which call different operations at the same place
+// in their order find out (docs/wire.md, "Lanes").
 
 #include "collective/choice.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -14,11 +13,11 @@ namespace towline::collective {
 class called {
 public:
     constexpr called() noexcept = default;
-    /// allgather and allgatherv are one operation here: ranks that give equal blocks may call either. A negative root: it has none. Roots
-    /// from 2046 on are not told apart.
+    /// allgather and allgatherv are one operation here: ranks that give equal blocks may call either. Root -1: it has none. Roots that
+    /// differ by a multiple of 2048 are not told apart.
     constexpr called(routine what, int root) noexcept
         : word_(static_cast<std::uint16_t>(static_cast<unsigned>(what == routine::allgatherv ? routine::allgather : what) |
-                                           static_cast<unsigned>(std::clamp(root, -1, last_root) + 1) << routine_bits))
+                                           static_cast<unsigned>(root + 1) << routine_bits))
     {
     }
     [[nodiscard]] static constexpr called from_word(std::uint16_t w) noexcept
@@ -35,7 +34,7 @@ public:
     friend constexpr bool operator==(called, called) = default;
 
 private:
-    static constexpr int routine_bits = 5, last_root = 2046;
+    static constexpr int routine_bits = 5;
     static_assert(static_cast<int>(routine::exchange) < 1 << routine_bits);
     std::uint16_t word_ = 0;
 };
