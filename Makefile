@@ -64,21 +64,20 @@ bench: packages ## measures everything against limits and other libraries, print
 	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/plot.py || echo "no plot"; \
 	exit $$failed
 
+define measure_libraries
+cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
+@failed=0; python3 $(1) measure $(if $(QUICK),--quick) || failed=1; \
+python3 $(1) table; \
+test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
+build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python $(1) plot || echo "no pictures"; \
+exit $$failed
+endef
+
 bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other libraries, table and pictures (QUICK=1: under 3 minutes)
-	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
-	@failed=0; python3 bench/mpi measure $(if $(QUICK),--quick) || failed=1; \
-	python3 bench/mpi table; \
-	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
-	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/mpi plot || echo "no pictures"; \
-	exit $$failed
+	$(call measure_libraries,bench/mpi)
 
 bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
-	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
-	@failed=0; python3 bench/layout measure $(if $(QUICK),--quick) || failed=1; \
-	python3 bench/layout table; \
-	test -x build/bench/venv/bin/python || python3 -m venv build/bench/venv; \
-	build/bench/venv/bin/pip install -q -r bench/requirements.txt && build/bench/venv/bin/python bench/layout plot || echo "no picture"; \
-	exit $$failed
+	$(call measure_libraries,bench/layout)
 
 fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, with Clang and the sanitizers (SECONDS=60)
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive

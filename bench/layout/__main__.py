@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import pathlib
 import re
 import sys
@@ -13,11 +12,9 @@ sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from layout import report  # noqa: E402
 from layout.patterns import GROUPS, QUICK, SIZES, cases  # noqa: E402
-from mpi import peers  # noqa: E402
+from mpi import command  # noqa: E402
 from mpi.cases import Case  # noqa: E402
 from mpi.measure import BEGIN_SECONDS, House, Plan  # noqa: E402
-from mpi.progress import Progress  # noqa: E402
-from mpi.records import Results  # noqa: E402
 from mpi.stages import Stage  # noqa: E402
 from mpi.subjects import ROOT, Places, Subject, subjects  # noqa: E402
 
@@ -65,55 +62,29 @@ def takes_part(places: Places, cpus: tuple[int, int], options: argparse.Namespac
 
 
 def measure(options: argparse.Namespace) -> int:
-    places, progress = Places(options.build), Progress()
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        sys.exit("two processors are needed, and this process may use only one")
-    cpus = (allowed[0], allowed[1])
-    if not (places.towline / "bin/mpicc").exists():
-        sys.exit(f"nothing is built in {places.towline}: run `make bench-layout`")
-    for line in (*([] if options.offline else peers.install(places)), *peers.build(places, [], ("layout",))):
-        progress.say(line)
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
+    site = command.prepare(options, "bench-layout", ("layout",))
     plan = Patterns(True, 2, 2, 4e-3, 20) if options.quick else Patterns(False, 3, 2, 10e-3)
     plan.only, plan.ways, plan.sweeps = options.only, options.ways, options.sweeps or plan.sweeps
-    if not plan.part():
-        for old in options.out.glob("mpi_*.jsonl"):
-            old.unlink()
-    house = Layouts(places, cpus, takes_part(places, cpus, options), plan, options.out, progress)
-    house.run()
-    progress.say(f"measured in {progress.seconds():.0f} s")
-    for fault in house.faults:
-        progress.say("left out: " + fault)
-    for failure in house.failures:
-        progress.say("FAILED " + failure)
-    return 1 if house.failures else 0
+    command.forget(plan, options.out)
+    some = takes_part(site.places, site.cpus, options)
+    return command.run(Layouts(site.places, site.cpus, some, plan, options.out, site.progress))
 
 
 def main() -> int:
     p = argparse.ArgumentParser(prog="python3 bench/layout", description=__doc__)
-    p.add_argument("what", choices=("measure", "table", "plot"), help="measure: writes OUT/mpi_*.jsonl; table and plot read them")
-    p.add_argument("--quick", action="store_true", help="fewer sizes and rounds: a look in under 3 minutes, not a result")
+    command.add_options(p, OUT, "3, with --quick 2; of 2 rounds")
     p.add_argument("--only", default="", help="regular expressions with commas between: only patterns whose 'NAME:NUMBERS BYTES MODE' one "
                                               "matches; the results of others stay")
     p.add_argument("--ways", default="", help="regular expression: only these ways (type, hand, pack, used1, used16, made)")
     p.add_argument("--subjects", default=SUBJECTS, help=f"regular expression: only libraries whose name it matches ({SUBJECTS})")
     p.add_argument("--designs", action="store_true",
                    help=f"Towline with TOWLINE_LAYOUT={', '.join(DESIGNS)} takes part, too; the table then has a part for them")
-    p.add_argument("--sweeps", type=int, help="times that all figures are gone through (3, with --quick 2; of 2 rounds)")
     p.add_argument("--raw", default="0-1e9", metavar="LEAST-MOST",
                    help="table, plot: only rounds in which the raw ping-pong took so many nanoseconds, as 0-90 or 90-1000")
-    p.add_argument("--offline", action="store_true", help="installs nothing")
-    p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
-    p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines and pictures go (build/bench/layout)")
     options = p.parse_args()
     if options.what == "measure":
         return measure(options)
-    results = Results.load(options.out)
-    if not results.records:
-        sys.exit(f"no figures in {options.out}: run `make bench-layout`")
+    results = command.figures(options.out, "bench-layout")
     least, _, most = options.raw.partition("-")
     results = report.of_class(results, float(least), float(most))
     if options.what == "plot":

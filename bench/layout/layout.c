@@ -375,8 +375,7 @@ int main(int argc, char **argv)
         struct conductor c = {fmemopen(turn, sizeof turn, "r"), w.rank == 0 ? stdout : fopen("/dev/null", "w")};
         if (await_turn(c, &w))
             answer(c, &w);
-        fclose(c.in);
-        fclose(c.out);
+        close_link(c);
     } else {
         char words[MPI_MAX_LIBRARY_VERSION_STRING];
         int length;
@@ -385,8 +384,7 @@ int main(int argc, char **argv)
         struct conductor c = meet_conductor(argv[1], w.rank, words);
         while (await_turn(c, &w))
             answer(c, &w);
-        fclose(c.in);
-        fclose(c.out);
+        close_link(c);
     }
     clear_away(&current);
     MPI_Finalize();

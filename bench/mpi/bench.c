@@ -229,12 +229,6 @@ static void put_heap_back(int allocate)
             free(areas[i]->base);
 }
 
-static void close_link(struct conductor c)
-{
-    fclose(c.in);
-    fclose(c.out);
-}
-
 int main(int argc, char **argv)
 {
     int multiple = 0, allocate = 0, provided;

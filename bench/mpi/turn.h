@@ -202,6 +202,12 @@ static inline struct conductor meet_conductor(const char *path, int rank, const 
     return c;
 }
 
+static inline void close_link(struct conductor c)
+{
+    fclose(c.in);
+    fclose(c.out);
+}
+
 static inline void read_mode(struct work *w, const char *word)
 {
     w->mode = strcmp(word, "rewritten") == 0 ? rewritten : strcmp(word, "dirtied") == 0 ? dirtied : untouched;

@@ -18,7 +18,8 @@ namespace towline::matching {
 
 layout_design wished_design()
 {
-    static auto const wish = static_cast<layout_design>(base::setting_choice("TOWLINE_LAYOUT", {"pack", "pipelined", "basic", "memo", "optimized"}, 4));
+    static auto const wish =
+        static_cast<layout_design>(base::setting_choice("TOWLINE_LAYOUT", {"pack", "pipelined", "basic", "memo", "optimized"}, 4));
     return wish;
 }
 
