@@ -19,6 +19,9 @@ class Lists(unittest.TestCase):
         self.assertEqual((test.launcher, test.expects_failure, test.own), (("-disable-auto-cleanup",), True, True))
         test = testlist.parse("errors/faults", "pt2ptf1 4 env=MPIEXEC_ALLOW_FAULT=YES")
         self.assertEqual((test.name, test.launcher, test.own), ("errors/faults/pt2ptf1 4", ("-disable-auto-cleanup",), True))
+        self.assertEqual((test.expects_failure, test.expects_survivors), (True, True))
+        test = testlist.parse("ft", "die 4 mpiexecarg=-disable-auto-cleanup strict=false resultTest=TestStatusNoErrors")
+        self.assertEqual((test.expects_failure, test.expects_survivors, test.own), (True, True, True))
         for nothing in ("", "  ", "# allred 4"):
             self.assertIsNone(testlist.parse("coll", nothing))
 
@@ -30,6 +33,7 @@ class Lists(unittest.TestCase):
 class Judgement(unittest.TestCase):
     plain = testlist.Test("pt2pt", "x", 2)
     failing = testlist.Test("init", "x", 2, expects_failure=True)
+    surviving = testlist.Test("ft", "x", 2, expects_failure=True, expects_survivors=True)
 
     def how(self, test, code, output, hung=False):
         return run.judge(test, jobs.Outcome(code, hung, 0.1, output))[0]
@@ -49,6 +53,14 @@ class Judgement(unittest.TestCase):
         self.assertEqual(self.how(self.failing, 1, "anything"), "passed")
         self.assertEqual(self.how(self.failing, 0, " No Errors\n"), "failed")
         self.assertEqual(self.how(self.failing, -11, ""), "crashed")
+
+    def test_one_whose_survivors_have_to_pass(self):
+        ended = "towline: rank 1 (pid 7 on node) ended with exit code 1, and has not called MPI_Finalize; the others go on\n"
+        for code, output, how in ((1, ended + " No Errors\n" + ended, "passed"), (0, ended + " No Errors\n", "failed"), (1, ended, "failed"),
+                                  (1, ended + " No Errors\nReduce gave 1\n", "failed"), (1, " Found 1 errors\n", "failed"),
+                                  (1, ended.replace("the others go on", "the job is ended") + " No Errors\n", "failed"),
+                                  (run.TIMED_OUT, ended, "hung"), (-11, "", "crashed")):
+            self.assertEqual(self.how(self.surviving, code, output), how, output)
 
     def test_why_it_does_not_compile(self):
         self.assertEqual(run.build_reason("a.c:3: error: unknown type name ‘MPI_Fint’; did you mean ‘x’"), "not in the ABI: MPI_Fint")

@@ -18,7 +18,6 @@ REASONS = {
     "errors/coll/i?(gather|scatter|allgather|alltoall)length": "expects each rank to find that ranks disagree",
     "errors/comm/too_many_i?comms[23]?": "expects communicators to run out before there are 200,000; here they do not (strict=FALSE: the "
                                          "suite does not ask it of other libraries)",
-    "errors/faults/.*": "reduces over MPI_COMM_WORLD at its end, of which ranks have ended: an error here",
     "topo/cartsuball": "expects MPI_Cart_sub without remaining dimensions to give one rank a communicator and the others none; MPI says "
                        "that it partitions: each is in a part of its own",
 }

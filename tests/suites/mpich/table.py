@@ -13,8 +13,9 @@ HEAD = """# Conformance: Debian's MPICH test suite
 
 `make test-programs` builds the tests of Debian's source package `mpich` 4.0.2 (`test/mpi`) with our `mpicc`, runs them with our `mpiexec`
 as the suite's own lists say, and writes this page. A test passes where the job ends with 0 and prints nothing but "No Errors"; where the
-suite wants a job to fail, where it does. Lines of the lists that differ only in settings of MPICH are one test. Not built are the tests of
-languages other than C, of windows, files and processes that start later, of MPICH's own extensions, and those that judge timings.
+suite wants a job to fail, where it does; where it wants ranks to end early (`ft`, `errors/faults`), where the others print that, and the
+launcher what has ended. Lines of the lists that differ only in settings of MPICH are one test. Not built are the tests of languages other
+than C, of windows, files and processes that start later, of MPICH's own extensions, and those that judge timings.
 
 """
 

@@ -7,7 +7,7 @@ import shlex
 
 # All but those of languages, files, windows, processes that start later, MPICH's own extensions, and those that judge timings.
 DIRECTORIES = ("group", "info", "init", "attr", "comm", "pt2pt", "part", "datatype", "coll", "topo", "errhan", "mpi_t",
-               "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/faults", "errors/group",
+               "ft", "errors/attr", "errors/coll", "errors/comm", "errors/datatype", "errors/faults", "errors/group",
                "errors/pt2pt", "errors/topo", "threads/coll", "threads/comm", "threads/init", "threads/mpi_t", "threads/part",
                "threads/pt2pt")
 TIME_LIMIT = 60.0
@@ -21,7 +21,8 @@ class Test:
     arguments: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
     launcher: tuple[str, ...] = ()  # options of mpiexec
-    expects_failure: bool = False   # the job's exit code must not be 0; what it prints is free
+    expects_failure: bool = False   # the job's exit code must not be 0; what it prints is free, unless:
+    expects_survivors: bool = False  # ranks end early, and the others are to print what a test prints that passes
     limit: float = TIME_LIMIT       # seconds
     memory: float = 0.0             # GB
     own: bool = False               # of MPICH alone: the suite's runner leaves it out for other libraries, or unless it is asked for
@@ -49,12 +50,14 @@ def parse(directory: str, line: str) -> Test | None:
     environment = options.get("env", [])
     launcher = options.get("mpiexecarg", [])
     own = last("strict", "").lower() == "false" or directory == "errors/faults"
-    # So errors/faults asks for it: the variable of a launcher that MPICH does not have any more.
+    survivors = last("resultTest", "") == "TestStatusNoErrors"
+    # So errors/faults asks for the same: the variable of a launcher that MPICH does not have any more.
     if "MPIEXEC_ALLOW_FAULT=YES" in environment:
         environment.remove("MPIEXEC_ALLOW_FAULT=YES")
         launcher.append("-disable-auto-cleanup")
+        survivors = True
     return Test(directory, words[0], int(words[1]), tuple(options.get("arg", ())), tuple(environment), tuple(launcher),
-                "resultTest" in options, limit, float(last("mem", "0")), own)
+                survivors or "resultTest" in options, survivors, limit, float(last("mem", "0")), own)
 
 
 def read(root: pathlib.Path) -> list[Test]:
