@@ -1,3 +1,5 @@
+// What components have in common: regions that they do not support, and the check of sizes.
+
 #include "transport/transport.hpp"
 
 #include "towline/error.hpp"

@@ -49,7 +49,8 @@ struct inline_shape {
 enum class send_status {
     sent,         ///< taken; the caller may reuse both spans
     busy,         ///< no room now, nothing was taken; poll, then try again
-    unreachable,  ///< the peer is dead or was never there
+    unreachable,  ///< the peer is dead or was never there, or the link to it is lost
+    lent,         ///< by try_send_lent only: taken; the body must stay until the completion
 };
 
 /// A remote region, as made by its owner's `expose`: opaque bytes that any peer may pass to `get` and `put`.
@@ -63,7 +64,8 @@ struct next_message {
     std::span<std::byte const> payload;  ///< as a handler sees it
 };
 
-/// Completion of get/put: called from `poll` on the thread that polls. `ok` is false if the peer died or concealed the region.
+/// Completion of get/put, and of what was lent: called from `poll` on the thread that polls. `ok` is false if the peer died or concealed
+/// the region.
 using completion = void (*)(void* context, bool ok);
 
 /// A peer is lost: what it wrote is corrupt, or its link is down. Called once per peer, from `poll`; `why` says what was wrong. The engine
@@ -87,6 +89,17 @@ public:
         failure_ = function;
         failure_context_ = context;
     }
+    /// Installs what is called when the link to a peer is lost: the peer does not answer, but it may live, and another transport may reach
+    /// it. What this component had taken for it and was not delivered is lost; later sends to it are `unreachable`. Called once per peer,
+    /// from `poll`. Without such a handler a lost link is a failure of the peer.
+    void set_link_lost_handler(failure function, void* context) noexcept
+    {
+        link_lost_ = function;
+        link_lost_context_ = context;
+    }
+
+    /// The largest message that suits the way to this peer best, at most caps().max_eager, which may be sent all the same.
+    [[nodiscard]] virtual std::size_t max_eager_to(peer) const { return caps().max_eager; }
 
     /// From now on one thread at a time calls this component: it need not lock.
     virtual void one_thread() noexcept {}
@@ -96,6 +109,15 @@ public:
     /// max_eager, std::bad_alloc if there is no memory for a first buffer, system_error if the peer's memory cannot be mapped.
     [[nodiscard]] virtual send_status try_send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body) = 0;
 
+    /// As try_send, for a long body that need not be copied: `lent` says that the body must stay as it is until `done` is called, exactly
+    /// once; with any other status `done` is never called. A transport that may have to send again does so from where the body lies.
+    [[nodiscard]] virtual send_status try_send_lent(peer to, handler_id id, std::span<std::byte const> head,
+                                                    std::span<std::byte const> body,
+                                                    completion /*done*/, void* /*context*/)
+    {
+        return try_send(to, id, head, body);
+    }
+
     /// The fast path for a message of at most max_inline bytes, to a rank of the world. False, and nothing happened, if anything is not as
     /// usual (no room, the first message to that rank): then use try_send.
     [[nodiscard]] virtual bool try_send_inline(peer to, inline_shape s, std::byte const* head, std::byte const* body)
@@ -103,7 +125,7 @@ public:
         return try_send(to, s.id, {head, s.head}, {body, s.body}) == send_status::sent;
     }
 
-    /// Runs the handlers of at most `budget` messages; returns the number run, immediately if there are none.
+    /// Runs the handlers of at most `budget` messages, and completions; returns the number run, immediately if there are none.
     virtual int poll(int budget) = 0;
     /// Shows the next message of a peer without taking it, for a thread that waits for just that. False: none, or only a poll can tell.
     [[nodiscard]] virtual bool peek(peer, next_message&) { return false; }
@@ -113,6 +135,17 @@ public:
     [[nodiscard]] virtual bool pending() const noexcept = 0;
     /// The longest sleep before the next poll is due (a simulated or timer-driven transport); nanoseconds, -1: no limit.
     [[nodiscard]] virtual std::int64_t sleep_limit_ns() const noexcept { return -1; }
+
+    /// A descriptor that becomes readable, for poll(2) or epoll, when `poll` would find something, if `arm` has said that nothing is there
+    /// already. -1: there is none; then who sends wakes the peer by its event count. Valid as long as the component; nobody else reads it.
+    [[nodiscard]] virtual int wait_descriptor() const noexcept { return -1; }
+    /// To be called before sleeping on the wait descriptor. False: do not sleep, there is something. Called as `pending`. The sleep must
+    /// not be longer than sleep_limit_ns.
+    [[nodiscard]] virtual bool arm() noexcept { return !pending(); }
+
+    /// Every message that was taken has arrived, or its peer is dead or lost. A process that polls until this is true loses nothing when it
+    /// ends; if it goes on polling for a while, peers' last acknowledgements are answered, too. Any thread.
+    [[nodiscard]] virtual bool drained() const noexcept { return true; }
 
     /// The event count to notify after a store to shared memory for which the peer may wait; valid as long as the component. Any thread.
     /// Only with can_map.
@@ -141,13 +174,22 @@ protected:
         if (failure_ != nullptr)
             failure_(failure_context_, who, why);
     }
+    void report_link_lost(peer who, std::string_view why) const
+    {
+        if (link_lost_ != nullptr)
+            link_lost_(link_lost_context_, who, why);
+        else
+            report_failure(who, why);
+    }
 
 private:
     failure failure_ = nullptr;
     void* failure_context_ = nullptr;
+    failure link_lost_ = nullptr;
+    void* link_lost_context_ = nullptr;
 };
 
-/// All transports of this process, best first; table.cpp has one line for each.
+/// All transports that this process may use (TOWLINE_TRANSPORT), best first; table.cpp has one line for each.
 /// Ranks that are threads of one process (the simulator) make components by their own factories instead.
 [[nodiscard]] std::vector<std::unique_ptr<component>> open_all();
 

@@ -20,7 +20,7 @@ void hear_out(place& p, peer dead)
 // What was published before a death is delivered; sends to the dead find it unreachable; others are not disturbed.
 TEST_P(death, last_words_arrive)
 {
-    run(3, [](place& p) {
+    run(3, [whole = GetParam().last_words](place& p) {
         hearing ears(p, sizes::mixed);
         p.barrier();
         constexpr peer doomed = 2;
@@ -36,7 +36,8 @@ TEST_P(death, last_words_arrive)
         for (std::uint64_t i = 0; i < count; ++i)
             ears.say(other, i);
         hear_out(p, doomed);
-        EXPECT_EQ(ears.from(doomed), 57u);
+        EXPECT_LE(ears.from(doomed), 57u);
+        EXPECT_TRUE(ears.from(doomed) == 57 || !whole) << ears.from(doomed);
         for (int i = 0; i < 3; ++i)
             EXPECT_EQ(p.it.try_send(doomed, 1, {}, {}), send_status::unreachable);
         EXPECT_NE(p.it.why_not(doomed), "");
@@ -74,7 +75,7 @@ TEST_P(death, nobody_waits_for_room_at_the_dead)
 TEST_P(death, at_any_moment)
 {
     for (unsigned round = 0; round < 3 * effort && !HasFailure(); ++round) {
-        run(2, [round](place& p) {
+        run(2, [round, whole = GetParam().last_words](place& p) {
             hearing ears(p, sizes::mixed);
             p.barrier();
             if (p.rank() == 1) {
@@ -102,7 +103,7 @@ TEST_P(death, at_any_moment)
             p.until([&] { return p.gone(1); }, "the death");
             std::uint64_t const least = p.note(0).load();
             hear_out(p, 1);
-            EXPECT_GE(ears.from(1), least);
+            EXPECT_TRUE(ears.from(1) >= least || !whole) << ears.from(1) << " of " << least;
             EXPECT_LE(ears.from(1), p.note(0).load() + 1);
         }, 2);
         if (IsSkipped())

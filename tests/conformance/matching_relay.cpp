@@ -7,7 +7,7 @@
 namespace {
 
 using namespace matching_worlds;
-using match::relay_block;
+namespace thresholds = match::thresholds;
 using match::send_way;
 
 class matching_relay : public every_matching {};
@@ -47,9 +47,9 @@ struct buffer {
     }
 };
 
-constexpr std::size_t sizes[]{relay_block::least - 1, relay_block::least, 4095,  4096,   4097,
-                              8192,                   20001,              65536, 262144, relay_block::most - 1,
-                              relay_block::most,      relay_block::most + 1};
+constexpr std::size_t sizes[]{thresholds::relay_least - 1, thresholds::relay_least, 4095,  4096,   4097,
+                              8192,                   20001,              65536, 262144, thresholds::relay_most - 1,
+                              thresholds::relay_most,      thresholds::relay_most + 1};
 
 // Posted before or after, from heap and plain memory, written anew for each message.
 TEST_P(matching_relay, messages_of_all_sizes)
@@ -71,7 +71,7 @@ TEST_P(matching_relay, messages_of_all_sizes)
                                 if (!early)
                                     p.world.barrier();
                                 p.m.start_send(s, 1, p.letter(i), b.data, n);
-                                if (early && n >= relay_block::least && n <= relay_block::most && maps(p.world.kind) && i == 0)
+                                if (early && n >= thresholds::relay_least && n <= thresholds::relay_most && maps(p.world.kind) && i == 0)
                                     require(s.done(), "the sender has ended before anybody receives");
                                 if (early)
                                     p.world.barrier();

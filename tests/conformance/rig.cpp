@@ -3,12 +3,18 @@
 #include "conformance/plain_memory.hpp"
 #include "job/file.hpp"
 #include "job/job.hpp"
+#include "transport/datagram/component.hpp"
+#include "transport/datagram/faulty_link.hpp"
+#include "transport/datagram/sim/memory_environment.hpp"
+#include "transport/datagram/sim/network.hpp"
+#include "transport/datagram/udp_link.hpp"
 #include "transport/self/self.hpp"
 #include "transport/sim/network.hpp"
 
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,6 +25,7 @@
 namespace conformance {
 
 namespace job = towline::job;
+namespace dg = transport::datagram;
 
 // ---- a rank's place
 
@@ -52,7 +59,8 @@ void place::send(peer to, transport::handler_id id, std::span<std::byte const> h
     // What may go the short way does so every other time: both keep their order.
     std::size_t const bytes = head.size() + tail.size();
     if (bytes <= std::min<std::size_t>(it.caps().max_inline, 255) && ++short_ones_ % 2 == 0 &&
-        it.try_send_inline(to, {id, static_cast<std::uint8_t>(head.size()), static_cast<std::uint8_t>(tail.size())}, head.data(), tail.data()))
+        it.try_send_inline(to, {id, static_cast<std::uint8_t>(head.size()), static_cast<std::uint8_t>(tail.size())}, head.data(),
+                           tail.data()))
         return;
     send_status status = send_status::busy;
     auto const taken = [&] { return (status = it.try_send(to, id, head, tail)) != send_status::busy; };
@@ -66,6 +74,15 @@ void place::send(peer to, transport::handler_id id, std::span<std::byte const> h
 
 bool place::sleep(std::chrono::nanoseconds at_most)
 {
+    if (int const fd = it.wait_descriptor(); fd >= 0) {
+        if (!it.arm())
+            return true;
+        std::int64_t const limit = it.sleep_limit_ns();
+        std::int64_t const ns = limit < 0 ? at_most.count() : std::min<std::int64_t>(at_most.count(), limit);
+        timespec const time{ns / 1'000'000'000, ns % 1'000'000'000};
+        pollfd p{fd, POLLIN, 0};
+        return ::ppoll(&p, 1, &time, nullptr) != 0 || limit >= 0;
+    }
     auto& event = link_.event();
     std::uint32_t const key = event.prepare_wait(link_.fences());
     if (it.pending()) {
@@ -136,6 +153,64 @@ public:
 
 private:
     transport::sim::network net_;
+};
+
+/// Ranks that have only datagrams between them.
+enum class datagrams {
+    simulated,         ///< lost, doubled, reordered, damaged
+    udp,
+    udp_plain,         ///< without offload
+    udp_faulty,
+    udp_sealed,
+};
+template <datagrams Kind> class datagram_world {
+public:
+    explicit datagram_world(peer size) : directory_(size), events_(size), net_(options(), dg::monotonic_time())
+    {
+        net_.set_arrival(
+            [](void* w, std::uint32_t to) {
+                auto& self = *static_cast<datagram_world*>(w);
+                self.events_[to].notify(towline::base::fence_side::notifier_fences);
+            },
+            this);
+        for (peer p = 0; p < size; ++p)
+            environments_.push_back(std::make_unique<dg::sim::memory_environment>(directory_, p));
+    }
+    std::unique_ptr<component> make(peer rank)
+    {
+        dg::config c;
+        c.sealed = Kind == datagrams::udp_sealed;
+        c.summed = Kind == datagrams::simulated || Kind == datagrams::udp_faulty;
+        c.least_timeout = 500'000;  // a test has no time to wait, and a probe too many does no harm
+        return dg::make(make_link(rank), *environments_[rank], c);
+    }
+    towline::base::event_count& event(peer p) { return events_[p]; }
+    bool gone(peer p) const { return directory_.is_dead(p); }
+    void kill(peer p) { directory_.kill(p); }
+
+private:
+    static constexpr dg::faults bad{.loss = 0.01, .duplicate = 0.01, .reorder = 0.02, .corrupt = 0.005, .burst = 0.0002, .burst_length = 44,
+                                    .seed = 4711};
+    static dg::sim::network_options options() { return {.bad = bad, .receive_room = 2000}; }
+
+    std::unique_ptr<dg::link> make_link(peer rank)
+    {
+        if constexpr (Kind == datagrams::simulated)
+            return net_.make();
+        auto udp = dg::open_udp_link({.offload = Kind != datagrams::udp_plain});
+        if constexpr (Kind == datagrams::udp_faulty) {
+            dg::faults mine = bad, theirs{.loss = 0.005};
+            mine.seed = theirs.seed = rank + 1;
+            mine.burst_length = 6;  // of datagrams of this rank alone: probes among them wait ever longer
+            return dg::make_faulty(std::move(udp), mine, theirs);
+        }
+        return udp;
+    }
+
+    dg::sim::directory directory_;
+    std::vector<towline::base::event_count> events_;
+    std::vector<std::unique_ptr<dg::sim::memory_environment>> environments_;
+    dg::sim::network net_;
 };
 
 template <class World> class thread_link final : public link {
@@ -263,6 +338,11 @@ std::vector<subject> const& subjects()
         {"shm_processes", 16, processes<open_shm>},
         {"sim", 64, threads<sim_world<false>>},
         {"sim_get", 64, threads<sim_world<true>>},
+        {"datagram_simulated", 64, threads<datagram_world<datagrams::simulated>>, false},
+        {"datagram_udp", 64, threads<datagram_world<datagrams::udp>>, false},
+        {"datagram_udp_plain", 64, threads<datagram_world<datagrams::udp_plain>>, false},
+        {"datagram_udp_faulty", 64, threads<datagram_world<datagrams::udp_faulty>>, false},
+        {"datagram_udp_sealed", 64, threads<datagram_world<datagrams::udp_sealed>>, false},
     };
     return all;
 }

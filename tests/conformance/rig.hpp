@@ -108,6 +108,7 @@ struct subject {
     std::string name;
     peer most_ranks;
     void (*run)(peer ranks, part const&);
+    bool last_words = true;  ///< what a rank had taken before its death arrives; not where it waits for acknowledgements in its sender
 };
 
 [[nodiscard]] std::vector<subject> const& subjects();

@@ -1,3 +1,5 @@
+// The transport from a rank to itself.
+
 #include "transport/self/self.hpp"
 
 #include "transport/handlers.hpp"

@@ -1,3 +1,5 @@
+// The shared-memory transport: peers, rings, doorbells, polls.
+
 #include "transport/handlers.hpp"
 #include "transport/shm/environment.hpp"
 #include "transport/shm/outbound.hpp"
@@ -59,6 +61,8 @@ public:
             return fmt::format("rank {} is not one of the {} ranks of the job", p, size_);
         if (p == rank_)
             return "the own rank is reached by the self transport";
+        if (!env_->shares_memory(p))
+            return fmt::format("rank {} is on another node", p);
         return env_->gone(p) ? fmt::format("rank {} is gone", p) : std::string{};
     }
 

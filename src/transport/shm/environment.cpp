@@ -1,3 +1,5 @@
+// Attaches a ring that a peer announced.
+
 #include "transport/shm/environment.hpp"
 
 #include "transport/shm/ring.hpp"

@@ -37,6 +37,8 @@ public:
     [[nodiscard]] virtual base::event_count& event(peer) noexcept = 0;
     /// The rank has left or died: it reads and writes nothing any more.
     [[nodiscard]] virtual bool gone(peer) const noexcept = 0;
+    /// The rank's memory can be mapped here.
+    [[nodiscard]] virtual bool shares_memory(peer) const noexcept { return true; }
 };
 
 /// The environment of this process's job: heap and membership.

@@ -1,3 +1,5 @@
+// The environment of a job: its heap and its file.
+
 #include "transport/shm/environment.hpp"
 
 #include "heap/heap.hpp"
@@ -65,6 +67,8 @@ public:
         auto const state = static_cast<job::rank_state>(job_.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
         return state == job::rank_state::left || state == job::rank_state::dead;
     }
+
+    bool shares_memory(peer p) const noexcept override { return job_.is_here(static_cast<int>(p)); }
 
 private:
     job::membership& job_ = job::membership::instance();

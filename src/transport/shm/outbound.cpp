@@ -1,3 +1,5 @@
+// How a ring begins, grows and ends.
+
 #include "transport/shm/outbound.hpp"
 
 #include "base/idle.hpp"

@@ -1,3 +1,5 @@
+// The general case of a ring: messages of several cells, stale cells, and its continuation in another ring.
+
 #include "transport/shm/ring.hpp"
 
 #include <cstring>
@@ -12,6 +14,21 @@ inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
         std::memcpy(to, from, n);
     else
         copy_small(to, from, n);
+}
+
+/// Writes the payload of a message, its first cell last. The consumer polls that cell: what is stored there long before the word must be
+/// fetched back from the consumer's cache for the word, which takes as long as a message.
+inline void fill(std::byte* to, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
+{
+    if (head.size() > inline_bytes) {
+        copy(to, head.data(), head.size());
+        copy(to + head.size(), body.data(), body.size());
+        return;
+    }
+    std::size_t const first = std::min(inline_bytes - head.size(), body.size());  // bytes of the body in the first cell
+    copy(to + inline_bytes, body.data() + first, body.size() - first);
+    copy_small(to + head.size(), body.data(), first);
+    copy_small(to, head.data(), head.size());
 }
 
 } // namespace
@@ -68,11 +85,12 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     if (tail_ + need - seen_ > capacity_) [[unlikely]] {
         if (outcome const o = refresh(need); o != outcome::written)
             return o;
+        if (n > few_cells && capacity_ < roomy_capacity(n)) {
+            ++narrow_;
+            wished_ = std::max(wished_, roomy_capacity(n));
+        }
     }
     std::uint64_t const begin = jump != 0 ? 0 : at;
-    std::byte* const payload = cell(begin) + word_bytes;
-    copy(payload, head.data(), head.size());
-    copy(payload + head.size(), body.data(), body.size());
 
     std::uint64_t const behind = (begin + n) & (capacity_ - 1);
     std::uint64_t const bit = std::uint64_t{1} << behind % 64;
@@ -83,6 +101,7 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     }
     if (n > 1)
         mark_stale(begin + 1, begin + n);
+    fill(cell(begin) + word_bytes, head, body);
     store_word(begin, word::make(word::message, lap(tail_ + jump), handler, bytes), std::memory_order_release);
     if (jump != 0) {
         // The consumer still waits at the skip's cell: it sees nothing of the message before this store.

@@ -85,6 +85,13 @@ static_assert(sizeof(ring_header) == 2 * cell_bytes && std::atomic<std::uint64_t
     return std::max(first_cells, std::bit_ceil(3 * cells_for(payload)));
 }
 
+/// Cells of a ring in which messages of `cells` cells seldom wait for the consumer's position: the producer reads it once in a lap, and that
+/// takes as long as a message.
+[[nodiscard]] constexpr std::uint32_t roomy_capacity(std::uint64_t cells) noexcept
+{
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(most_cells, std::bit_ceil(16 * cells)));
+}
+
 /// The first eight bytes of a message. Bits 0-31 lap, 32-39 handler, 40-43 kind, 44-63 bytes of payload. 0 is no word.
 struct word {
     enum kind : std::uint32_t { message = 1, skip = 2, moved = 3 };
@@ -100,32 +107,38 @@ struct word {
 };
 static_assert(max_eager < std::size_t{1} << 20);
 
+template <class Word>
+[[gnu::always_inline]] inline void copy_word(std::byte* to, std::byte const* from) noexcept
+{
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    std::memcpy(to, &word, sizeof word);
+}
 /// Copies a few bytes in words that do not overlap. The source was often written just before, word by word, and a wider load that covers
 /// several stores cannot be forwarded: it waits until they are in the cache, longer than the copy takes. Null is allowed with 0 bytes.
 [[gnu::always_inline]] inline void copy_small(std::byte* to, std::byte const* from, std::size_t n) noexcept
 {
-    auto const move = [&](auto word) {
-        std::memcpy(&word, from, sizeof word);
-        std::memcpy(to, &word, sizeof word);
-        from += sizeof word;
-        to += sizeof word;
-    };
     if (n == 8) [[likely]]
-        return move(std::uint64_t{});
-    for (; n >= 32; n -= 32) {
-        move(std::uint64_t{});
-        move(std::uint64_t{});
-        move(std::uint64_t{});
-        move(std::uint64_t{});
+        return copy_word<std::uint64_t>(to, from);
+    std::size_t at = 0;
+    for (; at + 32 <= n; at += 32) {
+        copy_word<std::uint64_t>(to + at, from + at);
+        copy_word<std::uint64_t>(to + at + 8, from + at + 8);
+        copy_word<std::uint64_t>(to + at + 16, from + at + 16);
+        copy_word<std::uint64_t>(to + at + 24, from + at + 24);
     }
-    for (; n >= 8; n -= 8)
-        move(std::uint64_t{});
-    if ((n & 4) != 0)
-        move(std::uint32_t{});
-    if ((n & 2) != 0)
-        move(std::uint16_t{});
+    for (; at + 8 <= n; at += 8)
+        copy_word<std::uint64_t>(to + at, from + at);
+    if ((n & 4) != 0) {
+        copy_word<std::uint32_t>(to + at, from + at);
+        at += 4;
+    }
+    if ((n & 2) != 0) {
+        copy_word<std::uint16_t>(to + at, from + at);
+        at += 2;
+    }
     if ((n & 1) != 0)
-        move(std::uint8_t{});
+        copy_word<std::uint8_t>(to + at, from + at);
 }
 
 /// The producer's side. Not thread-safe; the ring's memory is not owned.
@@ -169,6 +182,15 @@ public:
     void move_to(std::uint64_t offset) noexcept;
     /// Leaves the position for a successor.
     void park() noexcept { header_->parked.store(tail_, std::memory_order_release); }
+    /// A capacity that suits messages of more than a few cells better, once many of them have passed; 0: the ring is as it should be, or has
+    /// said so a short while ago.
+    [[nodiscard]] std::uint32_t take_wish() noexcept
+    {
+        if (narrow_ < narrow_before_growth) [[likely]]
+            return 0;
+        narrow_ = 0;
+        return wished_;
+    }
     /// The consumer's position as last seen.
     [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
@@ -190,6 +212,9 @@ private:
             base::prefetch_to_write(cell((tail_ + i) & (capacity_ - 1)));
     }
     static constexpr std::uint64_t most_ahead = 8;
+    /// Messages of more cells than this make the ring grow when they had to look at the consumer's position so often.
+    static constexpr std::uint64_t few_cells = 4;
+    static constexpr std::uint32_t narrow_before_growth = 16;
     [[gnu::noinline]] bool write_more(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         return write(s.id, {head, s.head}, {body, s.body}) == outcome::written;
@@ -204,6 +229,8 @@ private:
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
     std::uint32_t stale_cells_ = 0;   ///< bits set in stale_
+    std::uint32_t narrow_ = 0;        ///< looks at the consumer's position for longer messages than the ring is roomy for
+    std::uint32_t wished_ = 0;
     std::unique_ptr<std::uint64_t[]> stale_;
     ring_header* header_ = nullptr;
 };

@@ -1,3 +1,5 @@
+// The simulated network: messages under way, their order, deaths.
+
 #include "transport/sim/network.hpp"
 
 #include "transport/handlers.hpp"

@@ -1,0 +1,73 @@
+#include "transport/datagram/job_environment.hpp"
+
+#include "base/settings.hpp"
+#include "job/job.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace towline::transport::datagram {
+
+namespace {
+
+constexpr char const* card_key = "datagram";
+
+/// Cards hold text.
+std::string as_text(std::span<std::byte const> bytes)
+{
+    std::string text;
+    for (std::byte const b : bytes)
+        text += fmt::format("{:02x}", static_cast<unsigned>(b));
+    return text;
+}
+
+std::optional<address_blob> as_bytes(std::string const& text)
+{
+    address_blob bytes(text.size() / 2);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        unsigned value = 0;
+        char const* const digits = text.data() + 2 * i;
+        if (std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2)
+            return std::nullopt;
+        bytes[i] = static_cast<std::byte>(value);
+    }
+    return bytes;
+}
+
+class of_job final : public environment {
+public:
+    peer rank() const noexcept override { return static_cast<peer>(job_.rank()); }
+    peer size() const noexcept override { return static_cast<peer>(job_.size()); }
+    job_key const& key() const noexcept override { return job_.header().key; }
+    void publish_address(std::span<std::byte const> address) override { job_.put(card_key, as_text(address)); }
+    std::optional<address_blob> address_of(peer p) override
+    {
+        auto const text = job_.get(static_cast<int>(p), card_key);
+        return text ? as_bytes(*text) : std::nullopt;
+    }
+    bool is_dead(peer p) const noexcept override
+    {
+        auto const state = static_cast<job::rank_state>(job_.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
+        return state == job::rank_state::left || state == job::rank_state::dead;
+    }
+
+private:
+    job::membership& job_ = job::membership::instance();
+};
+
+} // namespace
+
+std::unique_ptr<component> open_in_job()
+{
+    static of_job environment;
+    auto const& header = job::membership::instance().header();
+    options o;
+    if (header.address[0] != '\0')
+        o.interface_address = header.address.data();
+    o.encrypt = base::setting_choice("TOWLINE_SECURITY", {"authenticate", "encrypt"}, 0) == 1;
+    o.oversubscribed = job::membership::instance().is_oversubscribed();
+    return open(environment, o);
+}
+
+} // namespace towline::transport::datagram

@@ -1,0 +1,79 @@
+#include "transport/datagram/receive_window.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace towline::transport::datagram {
+
+using wire::distance;
+
+receive_window::verdict receive_window::arrive(std::uint32_t number, std::span<std::byte const> payload) noexcept
+{
+    std::int32_t const ahead = distance(expected_, number);
+    if (ahead < 0)
+        return verdict::duplicate;
+    if (ahead == 0) {
+        ++expected_;
+        if (distance(beyond_, expected_) > 0)
+            beyond_ = expected_;
+        return verdict::next;
+    }
+    if (ahead >= static_cast<std::int32_t>(receive_span) || payload.size() > pool_.block_bytes())
+        return verdict::refused;
+    try {
+        if (ring_.empty())
+            ring_.resize(receive_span);
+        held_packet& place = ring_[number % receive_span];
+        if (place.block != nullptr)
+            return verdict::duplicate;
+        place.block = pool_.take();
+        place.bytes = static_cast<std::uint32_t>(payload.size());
+        std::ranges::copy(payload, place.block);
+    } catch (std::bad_alloc const&) {
+        return verdict::refused;
+    }
+    ++held_;
+    if (distance(beyond_, number + 1) > 0)
+        beyond_ = number + 1;
+    return verdict::held;
+}
+
+receive_window::held_packet receive_window::take_held() noexcept
+{
+    if (held_ == 0)
+        return {};
+    held_packet const p = std::exchange(ring_[expected_ % receive_span], {});
+    if (p.block != nullptr) {
+        ++expected_;
+        --held_;
+    }
+    return p;
+}
+
+std::size_t receive_window::write_bitmap(std::span<std::uint64_t> words) const noexcept
+{
+    if (held_ == 0)
+        return 0;
+    std::size_t const bits = std::min<std::size_t>(static_cast<std::size_t>(distance(expected_ + 1, beyond_)), words.size() * 64);
+    std::size_t const used = (bits + 63) / 64;
+    std::fill_n(words.begin(), used, 0);
+    for (std::size_t i = 0; i < bits; ++i) {
+        if (ring_[(expected_ + 1 + i) % receive_span].block != nullptr)
+            words[i / 64] |= std::uint64_t{1} << i % 64;
+    }
+    return used;
+}
+
+void receive_window::drop() noexcept
+{
+    if (held_ != 0) {
+        for (held_packet& p : ring_) {
+            if (p.block != nullptr)
+                pool_.give(std::exchange(p, {}).block);
+        }
+    }
+    held_ = 0;
+    beyond_ = expected_;
+}
+
+} // namespace towline::transport::datagram
