@@ -8,7 +8,7 @@
 namespace towline::matching {
 
 using engine::peer;
-/// Separates traffic: messages match receives of the same context only. Whoever stands above chooses the numbers; all are allowed.
+/// Separates traffic: messages match receives of the same context only. The floor above chooses the numbers; all are allowed.
 using context_id = std::uint32_t;
 
 inline constexpr std::int32_t any_source = -1;
@@ -22,8 +22,8 @@ struct envelope {
     std::int32_t tag = 0;
 };
 
-/// The same on its way to a peer, as the wire has it. Fits two registers; in memory, what was stored in pieces is loaded as a whole only
-/// after the stores have left for the cache, and they stand behind the last message's.
+/// The same on its way to a peer, as the wire has it. It fits two registers. Stored in pieces and loaded as a whole it would have to wait
+/// until its stores have left for the cache, behind those of the last message.
 struct packed_envelope {
     std::uint64_t context_and_source;
     std::int32_t tag;
@@ -55,10 +55,10 @@ struct pattern {
 /// How an operation ended.
 enum class outcome : std::uint8_t {
     ok,
-    truncated,  ///< the message was longer than the buffer: what fits is there if the bytes were in reach, the rest is lost
+    truncated,  ///< the message was longer than the buffer: the bytes that fit are there if they were in reach, the rest is lost
     peer_died,  ///< the other side ended before it was done
-    lost,       ///< the bytes could not be brought, although the sender lives; or there was no memory to unpack them
-    unlike,     ///< the receive's `sink::unpack` says that they are no message for it
+    lost,       ///< the bytes could not be copied, although the sender lives; or there was no memory to unpack them
+    unlike,     ///< the receive's `sink::unpack` says that the bytes are no message for it
 };
 
 /// Of a receive: what came. Of a send: `error` alone counts.

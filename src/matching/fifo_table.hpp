@@ -1,6 +1,6 @@
 #pragma once
-// A hash table of queues: nodes with equal keys are found oldest first, in constant time however many nodes and keys there are.
-// Intrusive: a node carries its links, so that nothing is allocated but the buckets.
+// A hash table of queues: finds the oldest node of a key, in constant time however many nodes and keys there are. Intrusive: a node carries
+// its links, so that only the buckets are allocated.
 
 #include "matching/envelope.hpp"
 

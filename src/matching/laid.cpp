@@ -1,8 +1,11 @@
+// Copies from layout to layout, and what a receiver remembers for them.
+
 #include "matching/laid.hpp"
 
 #include "base/settings.hpp"
 #include "heap/heap.hpp"
 #include "layout/stream.hpp"
+#include "matching/thresholds.hpp"
 
 #include <towline/error.hpp>
 
@@ -60,7 +63,7 @@ shown_layout::~shown_layout()
 
 namespace {
 
-/// What one message needs to know of the layouts of its sides.
+/// What is remembered of the layouts of a message's two sides.
 struct known {
     layout::meaning meaning;            ///< of the sender's
     std::uint64_t bytes = 0, span = 0;  ///< that it was checked for
@@ -71,7 +74,7 @@ struct known {
     std::size_t weight = 0;
 };
 
-/// The last few. A place is found by what the layout means; who comes later takes it.
+/// The last few. A layout has its place in the set of eight that its meaning chooses, and replaces another one there.
 class memo {
 public:
     template <class Fits>
@@ -87,8 +90,7 @@ public:
     }
     void keep(known&& k)
     {
-        constexpr std::size_t most_of_one = std::size_t{8} << 20, most = std::size_t{64} << 20;
-        if (k.weight > most_of_one)
+        if (k.weight > thresholds::layout_most)
             return;
         known dropped;  // destroyed without the lock
         std::scoped_lock const lock(mutex_);
@@ -96,7 +98,7 @@ public:
         known& place = set[next_++ % set.size()];
         weight_ += k.weight - place.weight;
         dropped = std::exchange(place, std::move(k));
-        for (std::size_t i = 0; weight_ > most && i < places_.size(); ++i)
+        for (std::size_t i = 0; weight_ > thresholds::layouts_most && i < places_.size(); ++i)
             if (&places_[i] != &place)
                 weight_ -= std::exchange(places_[i], {}).weight;
     }
@@ -124,7 +126,7 @@ private:
     return *all;
 }
 
-/// The sender's layout, checked: from what is remembered, or from its form.
+/// The sender's layout, checked: remembered, or read from its form.
 [[nodiscard]] layout::placed read(laid_message const& m, bool remembers)
 {
     known k;

@@ -1,11 +1,10 @@
 #pragma once
-// Messages whose data do not lie in a row: the sender shows where they lie in shared memory, and the receiver copies them from there to
-// where they have to be, each byte once. What a sender shows, it makes once for a datatype and a count; what a receiver has read and joined
-// with a layout of its own, it remembers by what it means: so neither a freed datatype nor a handle or an address that is used again can
-// mislead it.
+// Messages of data with gaps. The sender writes its layout into shared memory, once for a datatype and a count; the receiver copies the
+// data from where they are to where its own layout puts them, each byte once. It remembers layouts that it has read, and the copy plans
+// that it made of them, by what they mean: neither a freed datatype nor a reused handle or address can mislead it.
 //
-// Or the sender packs into a relay block (relay.hpp) while the receiver unpacks from it: twice, but at the same time, and no line of either
-// buffer crosses to the other core. That is better for data that are written for each message, and works from any memory.
+// Or the sender packs into a relay block (relay.hpp) while the receiver unpacks from it: two copies, but at the same time, and no cache
+// line of either buffer moves to the other core. That is faster for data that are rewritten for each message, and works from any memory.
 
 #include "layout/copy_plan.hpp"
 #include "layout/datatype.hpp"
@@ -24,15 +23,15 @@ enum class layout_design : std::uint8_t {
     pack,       ///< the sender packs, then the receiver unpacks
     pipelined,  ///< both at the same time, by way of a relay block
     basic,      ///< straight; layouts are written, read and joined for each message
-    memo,       ///< the sender keeps what it wrote, the receiver what it read
-    optimized,  ///< and what it joined; or pipelined, where that is measured to be faster
+    memo,       ///< the sender keeps the layouts that it wrote, the receiver those that it read
+    optimized,  ///< and the copy plans; or pipelined, where that is measured to be faster
 };
 [[nodiscard]] layout_design wished_design();
 
 /// The layout of a datatype and a count, written down in shared memory, where peers read it. Immutable. Any thread.
 class shown_layout {
 public:
-    /// Null where it cannot be shown: there is no shared memory, or it is nested too deep.
+    /// Null if there is no shared memory for it, or it is nested too deep.
     [[nodiscard]] static std::shared_ptr<shown_layout const> make(layout::datatype const&, std::int64_t count) noexcept;
     ~shown_layout();
     shown_layout(shown_layout const&) = delete;
@@ -53,7 +52,7 @@ private:
     layout::meaning meaning_;
 };
 
-/// What a message is made of: `count` elements at `buffer`, of `bytes` bytes. The layout is null where the receiver cannot, or shall not, copy
+/// The data of a message: `count` elements at `buffer`, of `bytes` bytes. `shown` is null where the receiver cannot, or shall not, copy
 /// them from there.
 struct laid_source {
     layout::datatype const* type = nullptr;

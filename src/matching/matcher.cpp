@@ -1,8 +1,6 @@
-// Setup and end, completion, waiting, the pool.
+// Setup and end, completion, waiting, contexts, deaths.
 
 #include "matching/core.hpp"
-
-#include "base/log.hpp"
 
 #include <towline/error.hpp>
 
@@ -10,18 +8,27 @@
 
 namespace towline::matching {
 
-core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.size()), lock(o.threaded)
+core::core(engine::engine& e, options const& o) : common(e, o)
 {
-    held_back = std::make_unique<std::atomic<std::uint8_t>[]>(size);
-    throttle_seen = std::make_unique<std::uint32_t[]>(size);
-    accounts = std::make_unique<account[]>(size);
-    paths = std::make_unique<std::atomic<relay_path*>[]>(size);
-    static constexpr std::array<engine::handler, wire::kinds> handlers{&on_eager, &on_ready,   &on_synchronous,
-                                                                       &on_lent,  &on_matched, &on_throttle,
-                                                                       &on_withdraw, &on_withdrawn, &on_here,
-                                                                       &on_relayed, &on_laid};
+    struct entry {
+        engine::handler function;
+        void* part;
+    };
+    std::array<entry, wire::kinds> const handlers{{
+        {&handled<core, &core::on_eager>, this},
+        {&handled<core, &core::on_ready>, this},
+        {&handled<core, &core::on_synchronous>, this},
+        {&handled<core, &core::on_lent>, this},
+        {&handled<sends, &sends::on_matched>, &out},
+        {&handled<sends, &sends::on_throttle>, &out},
+        {&handled<core, &core::on_withdraw>, this},
+        {&handled<sends, &sends::on_withdrawn>, &out},
+        {&handled<core, &core::on_here<wire::here>>, this},
+        {&handled<core, &core::on_relayed>, this},
+        {&handled<core, &core::on_here<wire::laid>>, this},
+    }};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
-        engine::handler_id const id = e.add_handler(handlers[k], this);
+        engine::handler_id const id = e.add_handler(handlers[k].function, handlers[k].part);
         if (k == 0)
             first_handler = id;
         else if (id != first_handler + k)
@@ -29,40 +36,6 @@ core::core(engine::engine& e, options const& o) : engine_(e), config(o), size(e.
     }
     if (config.take_on_death)
         e.on_death([](void* self, peer p) { static_cast<core*>(self)->peer_died(p); }, this);
-}
-
-core::~core()
-{
-    forget_paths();
-    std::vector<unexpected_message*> left;
-    unexpected.for_each([&](unexpected_message& m) { left.push_back(&m); });
-    for (auto* const m : left)
-        delete m;
-    while (free_nodes != nullptr)
-        delete std::exchange(free_nodes, free_nodes->links[0].after);
-}
-
-void core::throw_under_way()
-{
-    throw usage_error("matching: a request is started while its last operation is under way");
-}
-
-void core::finish(request& r) noexcept
-{
-    auto const then = r.then;
-    r.place_ = next_place();
-    request::state before = request::state::pending;
-    if (config.threaded)
-        before = r.state_.exchange(request::state::ended, std::memory_order_acq_rel);
-    else {
-        before = r.state_.load(std::memory_order_relaxed);
-        r.state_.store(request::state::ended, std::memory_order_release);
-    }
-    if (then != nullptr)
-        then(r);
-    if (before == request::state::detached)
-        recycle(r);
-    count_end();
 }
 
 void core::abandon(request& r) noexcept
@@ -81,17 +54,30 @@ void core::abandon(request& r) noexcept
     r.state_.store(request::state::idle, std::memory_order_release);
 }
 
-void core::recycle(request& r) noexcept
+void core::peer_died(peer who)
 {
-    r.then = nullptr;
-    r.user = nullptr;
-    r.state_.store(request::state::idle, std::memory_order_relaxed);
-    guard const g(*this);
-    r.link_.after = free_requests;
-    free_requests = &r;
+    std::vector<request*> ended;
+    {
+        guard const g(*this);
+        if (!groups.note_death(who))
+            return;
+        posted.for_each([&](request& r) {
+            if (!groups.is_hopeless(r.pattern_, r.peer_))
+                return;
+            posted.remove(r);
+            r.posted_ = false;
+            r.result_ = {r.pattern_.source, r.pattern_.tag, 0, outcome::peer_died, false};
+            ended.push_back(&r);
+        });
+        out.bury(who, ended);
+        early.note_arrival();
+    }
+    for (request* const r : ended)
+        ends.finish(*r);
+    engine_.notify();
 }
 
-matcher::matcher(engine::engine& e, options o) : core_(std::make_unique<core>(e, o)), completions_(&core_->completions) {}
+matcher::matcher(engine::engine& e, options o) : core_(std::make_unique<core>(e, o)), completions_(&core_->ends.count()) {}
 
 matcher::~matcher() = default;
 
@@ -102,23 +88,12 @@ engine::engine& matcher::transport() noexcept
 
 request& matcher::acquire()
 {
-    core& c = *core_;
-    core::guard const g(c);
-    request* r = c.free_requests;
-    if (r != nullptr) {
-        c.free_requests = r->link_.after;
-    } else {
-        r = &c.pool.emplace_back();
-        r->pooled_ = true;
-    }
-    return *r;
+    return core_->ends.acquire();
 }
 
 void matcher::release(request& r) noexcept
 {
-    auto expected = request::state::pending;
-    if (!r.state_.compare_exchange_strong(expected, request::state::detached, std::memory_order_acq_rel, std::memory_order_acquire))
-        core_->recycle(r);
+    core_->ends.release(r);
 }
 
 waited::waited(pending_operation const& o) noexcept : what(o)
@@ -135,13 +110,27 @@ waited::waited(pending_operation const& o) noexcept : what(o)
 
 void matcher::wait(request& r, char const* call)
 {
-    core& c = *core_;
+    core_->wait(r, call);
+}
+
+void core::wait(request& r, char const* call)
+{
     auto const ready = [&r] { return r.done(); };
-    // The operation is copied only by who is going to wait long: it may end, and be used again, by another thread's hand.
-    if (c.engine_.spin(ready, call))
+    if (engine_.spin(ready, call))
         return;
+    // Copied only for a wait that lasts: another thread may end the operation, and use the request again.
     waited const about({r.what_, r.pattern_, r.peer_, 0, false});
-    c.engine_.wait(ready, call, std::chrono::nanoseconds::max(), &about);
+    engine_.wait(ready, call, std::chrono::nanoseconds::max(), &about);
+}
+
+void core::wait_or_abandon(request& r, char const* call)
+{
+    try {
+        wait(r, call);
+    } catch (...) {
+        abandon(r);
+        throw;
+    }
 }
 
 bool matcher::test(request& r)
@@ -155,7 +144,7 @@ bool matcher::test(request& r)
 
 void matcher::note_end() noexcept
 {
-    core_->count_end();
+    core_->ends.count_end();
     core_->engine_.notify();
 }
 
@@ -164,7 +153,7 @@ bool matcher::drain(std::chrono::nanoseconds timeout, char const* call)
     core& c = *core_;
     auto const ended = [&c] {
         core::guard const g(c);
-        return c.slots_in_use == 0 && c.landings.first == nullptr;
+        return !c.out.any() && !c.in.any();
     };
     do {
         auto const begin = std::chrono::steady_clock::now();
@@ -176,6 +165,37 @@ bool matcher::drain(std::chrono::nanoseconds timeout, char const* call)
             return false;
     } while (!ended());  // another thread was handling a message, and a receive of it is under way now
     return true;
+}
+
+void matcher::peer_died(peer who)
+{
+    core_->peer_died(who);
+}
+
+void matcher::set_members(context_id context, bool (*is_member)(void*, peer), void* members)
+{
+    core::guard const g(*core_);
+    core_->groups.set_members(context, is_member, members);
+}
+
+void matcher::forget(context_id context) noexcept
+{
+    core& c = *core_;
+    std::vector<unexpected_message*> left;
+    std::vector<peer> tell;
+    {
+        core::guard const g(c);
+        c.groups.forget(context);
+        while (unexpected_message* const m = c.early.find({context, any_source, any_tag})) {
+            if (c.early.take(*m))
+                tell.push_back(m->from);
+            left.push_back(m);
+        }
+    }
+    for (auto* const m : left)
+        c.in.discard(*m);
+    for (peer const p : tell)
+        c.early.regulate(p);
 }
 
 } // namespace towline::matching

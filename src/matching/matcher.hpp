@@ -1,32 +1,34 @@
 #pragma once
-// Matching: messages with a context, a source and a tag find the receives that ask for them. Knows nothing of communicators, datatypes or
-// handles; contexts are numbers, destinations are engine peers.
+// Matching: messages with a context, a source and a tag find the receives that ask for them. Contexts are numbers, destinations are engine
+// peers; communicators and handles are above this floor.
 //
 // How a message travels:
-//   up to options::eager bytes   in one engine message; the send has ended when it returns. Copied into the receive's buffer from where it
-//                                arrived, or captured if no receive is posted yet
-//   more                         lent: the engine moves it once a receive is there (how: engine.hpp), and the send ends then. For some
-//                                sizes and memories the engine captures it at once, and the send ends earlier
-//   2 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out at
-//                                the same time, and the send has ended when it returns (relay.hpp)
+//   up to options::eager bytes   in one engine message; the send has ended when it returns. The receiver copies from where the message
+//                                arrived into the receive's buffer, or captures the bytes if no receive is posted yet
+//   more                         lent: the engine moves the bytes once a receive is there (how: engine.hpp), and the send ends then. For
+//                                some sizes and memories the engine captures them within the send, which then ends earlier
+//   4 KiB to 32 KiB, in the heap here: the message tells where the bytes are; the receiver copies them, and the send ends then
+//   2 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
+//                                at the same time, and the send has ended when it returns (relay.hpp)
+//   with gaps                    laid: as here, with the layout (laid.hpp); or relayed, packed on the way
 //   synchronous mode             as the others, and the send ends only when a receive has matched
 //
 // Order: messages of one sender match receives of one context in the order in which they were sent, whatever their sizes and modes (sends
 // that several threads begin at the same time have no order). Of the posted receives that take a message the first posted gets it.
 //
-// Memory: messages that came before their receives take memory here: what was captured, or a note of what is lent (about 300 bytes). Once
-// those of one sender exceed options::unexpected, it is told to hold back: until half of it has been received, all its sends are
-// synchronous, that is, a sending program waits for its receiver. So memory is bounded by that, plus what the sender's operations under
-// way ask for.
+// Memory: an early message takes the bytes that were captured, or a node that says where they are (about 300 bytes). Once those of one
+// sender exceed options::unexpected, the receiver tells it to hold back: until half of it has been received, all its sends are synchronous,
+// so that the sending program waits for its receiver. That bounds the memory, but for the sends that are already under way.
 //
-// Threads: everything may be called from any thread if options::threaded; else all calls and all polls of the engine are made by one
-// thread at a time (no background thread of the engine). Handlers and `then` functions may call what does not wait.
+// Threads: any thread may call anything if options::threaded; else one thread at a time makes all calls and all polls of the engine (which
+// has no background thread then). Handlers and `then` functions may call what does not wait.
 //
-// Deaths: what waits for a dead peer ends with outcome::peer_died: sends to it, receives from it (messages that came before its death are
-// still received). A receive from any source ends so if a peer of its context is dead (as told by set_members; without that it goes on
-// waiting) and no message for it is there, because nobody can know whether the dead one was to send it.
+// Deaths: operations that wait for a dead peer end with outcome::peer_died: sends to it, receives from it (messages that came before its
+// death are still received). So does a receive from any source for which no message is there, if a peer of its context is dead (by
+// set_members; without that it goes on waiting): the dead peer may have been the one to send it.
 
 #include "matching/request.hpp"
+#include "matching/thresholds.hpp"
 #include "matching/ways.hpp"
 
 #include <chrono>
@@ -51,15 +53,15 @@ struct options {
     /// False: one thread at a time calls and polls; locks cost nothing.
     bool threaded = true;
     /// Largest message in bytes that is sent without waiting for its receive.
-    /// Lent bytes overtake copied ones from 2 KiB on; but programs count on sends of less than 4 KiB that wait for nobody.
+    /// Lending is faster than copying from 2 KiB on, but programs rely on sends below 4 KiB that wait for no receiver.
     std::size_t eager = 4095;
-    /// The same from memory outside the heap, if that is more: what peers cannot reach is copied twice in any case.
+    /// The same from memory outside the heap, if that is more: bytes that peers cannot reach are copied twice in any case.
     std::size_t eager_outside = 0;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
     /// The way of messages from 2 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
     std::optional<send_way> way{};
-    /// Take the engine's on_death. Else whoever has it calls peer_died.
+    /// Take the engine's on_death. Else its owner calls peer_died.
     bool take_on_death = true;
 };
 
@@ -125,17 +127,17 @@ public:
 
     /// Starts a send; the request must be done and stay until it is again.
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
-    /// Starts a send of data that do not lie in a row; they and their layouts stay until the send has ended. Either the receiver copies them
-    /// from where they are, or they are packed while it unpacks them. False, and nothing is under way, where neither can be: the caller packs
-    /// them, and sends what it packed.
+    /// Starts a send of data with gaps; they and their layouts stay until the send has ended. Either the receiver copies them from where
+    /// they are, or they are packed while it unpacks them. False, and nothing is under way, where neither can be: the caller packs them,
+    /// and sends the packed bytes.
     [[nodiscard]] bool start_send_laid(request&, peer to, envelope const&, laid_source const&, send_mode = send_mode::standard);
     /// The same, and waits; nothing where neither can be.
     [[nodiscard]] std::optional<status> send_laid(peer to, envelope const&, laid_source const&, send_mode, char const* call);
     /// Fewer bytes never go so.
-    static constexpr std::uint64_t least_laid = 2048;
-    /// Sends if that needs no waiting and no request: false where the message is too large for it, or the peer holds us back or has no
-    /// room.
-    [[nodiscard]] bool send_at_once(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
+    static constexpr std::uint64_t least_laid = thresholds::relay_least;
+    /// Sends if that needs no waiting and no request. False where the message is too large for it, or the peer has no room or asked this
+    /// process to hold back.
+    [[nodiscard]] bool try_send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends and waits. `call` as for wait.
     status send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,
                 char const* call = "a send");
@@ -175,13 +177,14 @@ public:
     }
     /// Changes whenever an operation has ended; a request that ended before the change is seen as done after it.
     [[nodiscard]] std::uint64_t completions() const noexcept { return completions_->load(std::memory_order_acquire); }
-    /// An operation that is not of this matcher has ended: who waits with wait_until looks again. Any thread.
+    /// An operation that is not of this matcher has ended: threads in wait_until look again. Any thread.
     void note_end() noexcept;
     /// Ends a receive that has not matched, as cancelled. False: it has, or has ended. A send that has not ended is asked back (false,
-    /// too): it ends when its receiver has answered, cancelled if no receive had matched it. Small standard sends have ended when they begin.
+    /// too): it ends when its receiver has answered, cancelled if no receive had matched it. Small standard sends have ended when they
+    /// begin.
     bool cancel(request&);
 
-    /// A request of the pool, and its return: at once if it is done, else at its end. Any thread.
+    /// A request of the pool. `release` returns it: now if it is done, else at its end. Any thread.
     [[nodiscard]] request& acquire();
     void release(request&) noexcept;
 
@@ -197,12 +200,12 @@ public:
 
     // Contexts. Need not be announced.
 
-    /// Tells who belongs to a context: asked for a peer that died. The function may be called from any thread, under a lock.
+    /// Sets the members of a context: is_member is called for peers that died, from any thread, under a lock.
     void set_members(context_id, bool (*is_member)(void* members, peer), void* members);
-    /// Nobody will receive in the context any more: drops its messages, and forgets its members.
+    /// No receive in the context will follow: drops its messages, and forgets its members.
     void forget(context_id) noexcept;
 
-    /// What waits for the peer ends. From a poll (see engine::on_death).
+    /// Ends the operations that wait for the peer. From a poll (see engine::on_death).
     void peer_died(peer);
 
     /// Blocks until no send and no matched receive is under way, and the engine has nothing left of ours to send. False on timeout.

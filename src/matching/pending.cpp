@@ -14,14 +14,14 @@ std::vector<pending_operation> matcher::pending(std::size_t at_most) const
     all.reserve(std::min(at_most, std::size_t{1024}));
     core& c = *core_;
     core::guard const g(c);
-    c.slots.for_each([&](sending_slot const& s) {
+    c.out.for_each([&](sending_slot const& s) {
         if (all.size() < at_most && s.target != nullptr)
             all.push_back({operation::send, s.target->pattern_, s.to, s.bytes, false});
     });
-    for (auto const* l = c.landings.first; l != nullptr; l = l->link.after) {
-        if (all.size() < at_most && l->target != nullptr)
-            all.push_back({operation::receive, {l->letter.context, l->letter.source, l->letter.tag}, l->from, l->bytes, true});
-    }
+    c.in.for_each([&](landing const& l) {
+        if (all.size() < at_most && l.target != nullptr)
+            all.push_back({operation::receive, {l.letter.context, l.letter.source, l.letter.tag}, l.from, l.bytes, true});
+    });
     c.posted.for_each([&](request& r) {
         if (all.size() < at_most)
             all.push_back({operation::receive, r.pattern_, r.peer_, r.sink_.capacity, false});
@@ -34,7 +34,7 @@ std::vector<pending_operation> matcher::unreceived(std::size_t at_most) const
     std::vector<pending_operation> all;
     core& c = *core_;
     core::guard const g(c);
-    c.unexpected.for_each([&](unexpected_message& m) {
+    c.early.for_each([&](unexpected_message& m) {
         if (all.size() < at_most)
             all.push_back({operation::none, {m.letter.context, m.letter.source, m.letter.tag}, m.from, m.bytes, false});
     });
@@ -56,7 +56,9 @@ matcher::statistics matcher::numbers() const
 {
     core& c = *core_;
     core::guard const g(c);
-    return {c.unexpected.size(), c.unexpected_bytes, c.posted.size(), c.ready_errors.load(std::memory_order_relaxed), c.throttled};
+    statistics all{.posted = c.posted.size(), .ready_errors = c.ready_errors.load(std::memory_order_relaxed)};
+    c.early.numbers(all);
+    return all;
 }
 
 std::uint64_t matcher::unexpected(bool (*counts)(context_id)) const
@@ -64,7 +66,7 @@ std::uint64_t matcher::unexpected(bool (*counts)(context_id)) const
     core& c = *core_;
     core::guard const g(c);
     std::uint64_t n = 0;
-    c.unexpected.for_each([&](unexpected_message const& m) { n += counts(m.letter.context) ? 1 : 0; });
+    c.early.for_each([&](unexpected_message const& m) { n += counts(m.letter.context) ? 1 : 0; });
     return n;
 }
 

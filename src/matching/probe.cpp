@@ -1,4 +1,4 @@
-// Looking at what has come.
+// Probes: looks at early messages, and taking them out.
 
 #include "matching/core.hpp"
 
@@ -7,10 +7,8 @@ namespace towline::matching {
 std::optional<status> core::peek(pattern const& p) const noexcept
 {
     guard const g(*this);
-    if (unexpected.size() == 0)
-        return std::nullopt;
-    auto const* const m = unexpected.find(p);
-    return m != nullptr ? std::optional(status_of(*m)) : std::nullopt;
+    auto const* const m = early.find(p);
+    return m != nullptr ? std::optional(m->about()) : std::nullopt;
 }
 
 unexpected_message* core::take(pattern const& p) noexcept
@@ -19,29 +17,28 @@ unexpected_message* core::take(pattern const& p) noexcept
     bool tell = false;
     {
         guard const g(*this);
-        if (unexpected.size() != 0)
-            m = unexpected.find(p);
+        m = early.find(p);
         if (m == nullptr)
             return nullptr;
-        tell = take_unexpected(*m);
+        tell = early.take(*m);
     }
     if (tell)
-        regulate(m->from);
+        early.regulate(m->from);
     return m;
 }
 
 template <class Look>
 void core::await_arrival(Look&& look, pattern const& p, peer from, char const* call)
 {
-    std::uint64_t seen = arrivals.load(std::memory_order_acquire);
+    std::uint64_t seen = early.arrivals();
     if (look())
         return;
-    // A wait may ask again after it was told yes.
+    // A wait may call `ready` again after it was true.
     bool found = false;
     auto const ready = [&] {
         if (found)
             return true;
-        std::uint64_t const now = arrivals.load(std::memory_order_acquire);
+        std::uint64_t const now = early.arrivals();
         found = now != std::exchange(seen, now) && look();
         return found;
     };
@@ -82,7 +79,7 @@ status matcher::probe(pattern const& p, peer from, char const* call)
             found = c.peek(p);
             if (!found) {
                 core::guard const g(c);
-                if (!c.dead.empty() && c.hopeless(p, from))
+                if (c.groups.is_hopeless(p, from))
                     found = status{p.source, p.tag, 0, outcome::peer_died, false};
             }
             return found.has_value();
@@ -101,7 +98,7 @@ taken_message matcher::mprobe(pattern const& p, peer from, char const* call)
             if (m != nullptr)
                 return true;
             core::guard const g(c);
-            return !c.dead.empty() && c.hopeless(p, from);
+            return c.groups.is_hopeless(p, from);
         },
         p, from, call);
     return m != nullptr ? taken_message(c, *m) : taken_message();
@@ -110,12 +107,12 @@ taken_message matcher::mprobe(pattern const& p, peer from, char const* call)
 taken_message::~taken_message()
 {
     if (node_ != nullptr)
-        owner_->discard(*node_);
+        owner_->in.discard(*node_);
 }
 
 status taken_message::about() const noexcept
 {
-    return node_ != nullptr ? status_of(*node_) : status{};
+    return node_ != nullptr ? node_->about() : status{};
 }
 
 } // namespace towline::matching

@@ -1,7 +1,7 @@
 #pragma once
 // The two queues of matching: receives that wait for messages, and messages that wait for receives. Both find the oldest match in constant
-// time, wildcards included: a receive stands in one table under its own pattern, of which only four can match a given message (or in a row
-// before it, see there); a message stands in four tables, one for each kind of pattern. Not thread-safe.
+// time, wildcards included. A receive is in one table under its own pattern, and only four patterns can match a given message (or it is in
+// the row in front of the table, see there). A message is in four tables, one for each kind of pattern. Not thread-safe.
 
 #include "matching/fifo_table.hpp"
 #include "matching/request.hpp"
@@ -31,8 +31,8 @@ enum class wildcards : unsigned { none = 0, tag = 1, source = 2, both = 3 };
     return {e.context, (bits & 2u) != 0 ? any_source : e.source, (bits & 1u) != 0 ? any_tag : e.tag};
 }
 
-/// Receives are mostly posted and matched in the same order, so those without wildcards stand in a row first, where the oldest are looked at
-/// one by one. When none of these is meant, the whole row moves to the table: nobody moves twice. `Access`: of, key, sequence. Used with
+/// Receives are mostly posted and matched in the same order, so those without wildcards stand in a row first, where the oldest are looked
+/// at one by one. When none of these is meant, the whole row moves to the table: nobody moves twice. `Access`: of, key, sequence. Used with
 /// posted_access, and with the nodes of a plain list in tests.
 template <class Node, class Access>
 class posted_queue {

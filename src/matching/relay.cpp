@@ -2,13 +2,12 @@
 
 #include "matching/relay.hpp"
 
-#include "matching/core.hpp"
-
 #include "base/clock.hpp"
 #include "base/copy.hpp"
 #include "base/idle.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
+#include "heap/heap.hpp"
 #include "job/counters.hpp"
 
 #include <towline/error.hpp>
@@ -27,17 +26,11 @@ using job::counter;
 
 namespace {
 
-/// Bytes that are copied before the receiver is told of them. Small messages come whole: to look for more pieces costs more than it hides.
 [[nodiscard]] std::uint64_t piece_of(std::uint64_t bytes) noexcept
 {
-    constexpr std::uint64_t whole = 4096, most = 8192;
-    return bytes <= whole ? whole : std::clamp<std::uint64_t>((bytes / 4 + 63) / 64 * 64, whole, most);
+    constexpr std::uint64_t line = 64, whole = thresholds::relay_whole;
+    return bytes <= whole ? whole : std::clamp((bytes / 4 + line - 1) / line * line, whole, thresholds::relay_piece_most);
 }
-
-/// Of larger messages the receiver takes no lines (base/copy.hpp): they are in no cache any more when the sender writes them again.
-/// (Rewritten data, Zen 4, processors that share caches: 64 KiB 9.8 us without, 3.5 with; 256 KiB 19 and 12; 512 KiB 25 both ways. Separate
-/// ones: 36 and 8.2; 134 and 23. Only Zen 5 was seen to lose, at 64 KiB: 1.43 and 1.70.)
-constexpr std::uint64_t taken_most = 262144;
 
 } // namespace
 
@@ -50,33 +43,33 @@ std::optional<send_way> wished_way()
 
 // The sender.
 
-relay_path* core::path_to(peer to) noexcept
+relay_path* relays::path_to(peer to) noexcept
 {
-    relay_path* p = paths[to].load(std::memory_order_acquire);
+    relay_path* p = paths_[to].load(std::memory_order_acquire);
     if (p != nullptr) [[likely]]
         return p;
     auto* const made = new (std::nothrow) relay_path;
     if (made == nullptr)
         return nullptr;
-    if (paths[to].compare_exchange_strong(p, made, std::memory_order_acq_rel, std::memory_order_acquire))
+    if (paths_[to].compare_exchange_strong(p, made, std::memory_order_acq_rel, std::memory_order_acquire))
         return made;
     delete made;
     return p;
 }
 
-send_way core::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
+send_way relays::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
 {
-    if (config.way)
-        return *config.way;
+    if (common_.config.way)
+        return *common_.config.way;
     bool const is_plain = !heap::reaches(data);
-    bool const is_rewritten = sent.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
-    // What is not written again is best read where it lies: its lines stay with both.
+    bool const is_rewritten = sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
+    // Data that are not written again are best read where they lie: both cores keep the lines.
     if (!is_plain && !is_rewritten)
         return send_way::direct;
     way_contest& contest = path.ways.of(bytes, is_plain, is_rewritten);
-    // Messages that are sent before others have ended: what they cost shows when they are waited for. Then the receiver would rather not
-    // bring each by a call of the kernel.
-    if (slots_in_use.load(std::memory_order_relaxed) != 0 || (path.is_under_way() && contest.best() == send_way::direct))
+    // No trial while earlier messages are under way: the time to the next send is not what this one costs then. And plain memory is relayed
+    // then, which saves the receiver a call of the kernel for each.
+    if (sends_.any() || (path.is_under_way() && contest.best() == send_way::direct))
         return !is_plain ? send_way::direct : contest.best() == send_way::direct ? send_way::relay : contest.best();
     bool const was_settled = contest.is_settled();
     send_way const before = contest.best(), way = contest.choose([] { return base::ticks(); });
@@ -84,43 +77,42 @@ send_way core::way_of(relay_path& path, peer to, void const* data, std::uint64_t
         auto const ns = [&](send_way w) { return base::to_ns(contest.cost(w)).count(); };
         base::log(base::log_level::debug,
                   "rank {}: messages of up to {} bytes of {} memory, {}, go {} to rank {} (ns from one to the next: direct {}, relay {}, "
-                  "relay-past {})", engine_.rank(), std::bit_ceil(bytes), is_plain ? "plain" : "shared",
+                  "relay-past {})", common_.engine_.rank(), std::bit_ceil(bytes), is_plain ? "plain" : "shared",
                   is_rewritten ? "rewritten each time" : "left alone", name_of(contest.best()), to, ns(send_way::direct),
                   ns(send_way::relay), ns(send_way::relay_past));
     }
     return way;
 }
 
-relay_path* core::take_path(peer to) noexcept
+relays::held_path relays::take_path(peer to) noexcept
 {
-    if (to >= size || to == engine_.rank() || held_back[to].load(std::memory_order_relaxed) != 0)
+    if (to >= common_.size || to == common_.engine_.rank() || sends_.holds_back(to))
         return nullptr;
     relay_path* const path = path_to(to);
-    return path == nullptr || path->busy.exchange(true, std::memory_order_acquire) ? nullptr : path;
+    return held_path(path == nullptr || path->busy.exchange(true, std::memory_order_acquire) ? nullptr : path);
 }
 
-bool core::relay(peer to, packed_envelope e, void const* data, std::uint64_t bytes) noexcept
+bool relays::relay(peer to, packed_envelope e, void const* data, std::uint64_t bytes) noexcept
 {
-    relay_path* const path = take_path(to);
+    held_path const path = take_path(to);
     if (path == nullptr)
         return false;
     send_way const way = way_of(*path, to, data, bytes);
+    if (way == send_way::direct)
+        return false;
     auto const how = base::way_of_copy(bytes);
-    auto const put = [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
+    return pass_on(*path, to, e, bytes, way == send_way::relay_past, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
         auto const* const from = static_cast<std::byte const*>(data) + at;
         if (way == send_way::relay_past)
             base::copy_past(there, from, n);
         else
             base::copy_part(there, from, n, how);
-    };
-    bool const passed = way != send_way::direct && pass_on(*path, to, e, bytes, way == send_way::relay_past, put);
-    path->busy.store(false, std::memory_order_release);
-    return passed;
+    });
 }
 
 namespace {
 
-/// Changes, most likely, when the data do.
+/// A sum of eight words of the data, which most likely changes when they do.
 [[nodiscard]] std::uint64_t sample(laid_source const& from, layout::stream const& elements) noexcept
 {
     constexpr std::int64_t looks = 8, word = sizeof(std::uint64_t);
@@ -136,10 +128,10 @@ namespace {
 
 } // namespace
 
-send_way core::way_of_laid(relay_path& path, laid_source const& from, layout::stream const& elements, bool may_be_read) noexcept
+send_way relays::way_of_laid(relay_path& path, laid_source const& from, layout::stream const& elements, bool may_be_read) noexcept
 {
-    if (config.way)
-        return *config.way;
+    if (common_.config.way)
+        return *common_.config.way;
     switch (wished_design()) {
     case layout_design::pack: return send_way::direct;
     case layout_design::pipelined: return send_way::relay;
@@ -150,43 +142,41 @@ send_way core::way_of_laid(relay_path& path, laid_source const& from, layout::st
         return send_way::relay;
     auto const* const first = reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(from.buffer) +
                                                             static_cast<std::uintptr_t>(elements.displacement()));
-    bool const is_rewritten = sent.see(first, from.bytes, sample(from, elements)) != base::recent_blocks::sight::same;
-    // Unlike those of messages in a row, trials go on while other sends are under way: the faces of a halo leave together.
+    bool const is_rewritten = sent_.see(first, from.bytes, sample(from, elements)) != base::recent_blocks::sight::same;
+    // Unlike in way_of, trials go on while other sends are under way: the faces of a halo leave together.
     return path.laid_ways.of(from.shown->meaning().first, is_rewritten).choose([] { return base::ticks(); }, 2);
 }
 
-bool core::relay_laid(peer to, packed_envelope e, laid_source const& from, bool may_be_read) noexcept
+bool relays::relay_laid(peer to, packed_envelope e, laid_source const& from, bool may_be_read) noexcept
 {
-    relay_path* const path = take_path(to);
+    held_path const path = take_path(to);
     if (path == nullptr)
         return false;
     layout::stream const elements(*from.type, from.count);
-    auto const put = [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
+    if (way_of_laid(*path, from, elements, may_be_read) == send_way::direct)
+        return false;
+    return pass_on(*path, to, e, from.bytes, false, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
         elements.pack(from.buffer, static_cast<std::int64_t>(at), static_cast<std::int64_t>(at + n), there);
-    };
-    bool const passed = way_of_laid(*path, from, elements, may_be_read) != send_way::direct &&
-                        pass_on(*path, to, e, from.bytes, false, put);
-    path->busy.store(false, std::memory_order_release);
-    return passed;
+    });
 }
 
-bool core::has_room(relay_path::place& p, peer to, std::uint64_t bytes) noexcept
+bool relays::has_room(relay_path::place& p, peer to, std::uint64_t bytes) noexcept
 {
     if (!p.is_free())
         return false;
     if (p.room >= bytes)
         return true;
     auto const give_up = [this](std::uint64_t more) {
-        relay_bytes.fetch_sub(more, std::memory_order_relaxed);
+        bytes_.fetch_sub(more, std::memory_order_relaxed);
         return false;
     };
     std::uint64_t const room = std::bit_ceil(bytes);
-    if (relay_bytes.fetch_add(room - p.room, std::memory_order_relaxed) + room - p.room > relay_block::most_of_all)
+    if (bytes_.fetch_add(room - p.room, std::memory_order_relaxed) + room - p.room > thresholds::relay_most_of_all)
         return give_up(room - p.room);
     void* const memory = heap::try_allocate(sizeof(relay_block) + room);
     if (memory == nullptr)
         return give_up(room - p.room);
-    std::uint64_t const where = engine_.share(to, memory, sizeof(relay_block) + room);
+    std::uint64_t const where = common_.engine_.share(to, memory, sizeof(relay_block) + room);
     if (where == 0) {
         heap::deallocate(memory);
         return give_up(room - p.room);
@@ -199,9 +189,9 @@ bool core::has_room(relay_path::place& p, peer to, std::uint64_t bytes) noexcept
 }
 
 template <class Put>
-bool core::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t bytes, bool past, Put const& put) noexcept
+bool relays::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t bytes, bool past, Put const& put) noexcept
 {
-    std::size_t const many = bytes <= relay_block::most_of_many ? path.places.size() : 2;
+    std::size_t const many = bytes <= thresholds::relay_most_of_many ? path.places.size() : 2;
     auto const nth = [&](std::size_t i) -> relay_path::place& { return path.places[i < 2 ? i ^ path.next : i]; };
     std::size_t at_hand = 0;
     while (at_hand != many && !has_room(nth(at_hand), to, bytes))
@@ -211,8 +201,8 @@ bool core::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t b
     relay_path::place& p = nth(at_hand);
     std::uint32_t const number = p.number + 1 == 0 ? 1 : p.number + 1;
     auto* const there = reinterpret_cast<std::byte*>(p.block + 1);
-    // Where ranks share cores, whoever waited for a piece would wait for a turn of the processor.
-    std::uint64_t const piece = engine_.shares_cores() ? bytes : std::min(piece_of(bytes), bytes);
+    // In an oversubscribed job a receiver that waited for a piece would wait for its sender's next turn.
+    std::uint64_t const piece = common_.engine_.is_oversubscribed() ? bytes : std::min(piece_of(bytes), bytes);
     put(there, 0, piece);
     if (piece != bytes)
         p.block->filled.store(relay_block::word(number, piece), std::memory_order_release);
@@ -225,10 +215,10 @@ bool core::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t b
                   offsetof(wire::relayed_header, where) == 24);
     auto const head = std::as_bytes(std::span(header));
     try {
-        if (!engine_.try_send_small(to, static_cast<engine::handler_id>(first_handler + wire::relayed), head, {}))
+        if (!common_.engine_.try_send_small(to, common_.handler_of(wire::relayed), head, {}))
             return false;
     } catch (...) {
-        return false;  // the other way is told what is wrong, and tells it
+        return false;  // the direct way finds what is wrong, and tells the caller
     }
     for (std::uint64_t at = piece; at != bytes;) {
         std::uint64_t const n = std::min(piece, bytes - at);
@@ -238,19 +228,23 @@ bool core::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t b
     }
     p.number = number;
     path.next ^= 1;
-    // Whether the other one is free is asked soon, and its receiver has said so long ago.
+    // The next message asks whether the other block is free; its receiver freed it long ago.
     if (relay_path::place const& other = path.places[path.next]; other.block != nullptr)
         __builtin_prefetch(&other.block->freed);
     return true;
 }
 
-void core::forget_paths() noexcept
+relays::relays(common& c, sends const& s)
+    : common_(c), sends_(s), paths_(std::make_unique<std::atomic<relay_path*>[]>(c.size))
 {
-    for (peer p = 0; p < size; ++p) {
-        std::unique_ptr<relay_path> const path(paths[p].exchange(nullptr, std::memory_order_acquire));
+}
+
+relays::~relays()
+{
+    for (peer p = 0; p < common_.size; ++p) {
+        std::unique_ptr<relay_path> const path(paths_[p].load(std::memory_order_acquire));
         if (path == nullptr)
             continue;
-        // What its receiver has not taken stays: it may come after our end.
         for (relay_path::place const& place : path->places)
             if (place.block != nullptr && place.is_free())
                 heap::deallocate(place.block);
@@ -259,42 +253,41 @@ void core::forget_paths() noexcept
 
 // The receiver.
 
-namespace {
-
-/// The head of a block that was told of, if it can be one.
-[[nodiscard]] relay_block* block_of(engine::engine& e, relayed const& m)
+/// The head of an announced block. Throws where there is none.
+relay_block* relays::block_of(relayed const& m) const
 {
-    auto const* const begin = e.look(m.where, sizeof(relay_block) + m.bytes);
+    auto const* const begin = common_.engine_.look(m.where, sizeof(relay_block) + m.bytes);
     if (reinterpret_cast<std::uintptr_t>(begin) % alignof(relay_block) != 0)
         throw error("the block of a relayed message is not aligned");
     return reinterpret_cast<relay_block*>(const_cast<std::byte*>(begin));
 }
 
-/// Waits until more than `so_far` bytes are there: the sender is in the middle of copying them. 0: it has ended.
-[[nodiscard]] std::uint64_t wait_for_more(engine::engine& e, relay_block const& b, relayed const& m, peer from, std::uint64_t so_far) noexcept
+/// Waits until more than `so_far` bytes are there. Returns how many; 0: the sender has ended.
+std::uint64_t relays::wait_for_more(relay_block const& b, relayed const& m, peer from, std::uint64_t so_far) const noexcept
 {
-    constexpr std::uint32_t looks = 4096;
+    auto const more = [&] {
+        std::uint64_t const there = std::min(b.bytes_there(m.number), m.bytes);
+        return there > so_far ? there : 0;
+    };
     for (;;) {
-        for (std::uint32_t i = 0; i < looks; ++i) {
-            if (std::uint64_t const there = std::min(b.bytes_there(m.number), m.bytes); there > so_far)
+        for (std::uint32_t i = 0; i < thresholds::relay_looks; ++i) {
+            if (std::uint64_t const there = more(); there != 0)
                 return there;
             base::cpu_relax();
         }
-        if (e.has_ended(from))
-            return b.bytes_there(m.number) > so_far ? std::min(b.bytes_there(m.number), m.bytes) : 0;
+        if (common_.engine_.has_ended(from))
+            return more();
         sched_yield();
     }
 }
 
-} // namespace
-
-void core::take_relayed(sink const& to, envelope const& e, peer from, relayed const& m, status& result) noexcept
+void relays::take(sink const& to, envelope const& e, peer from, relayed const& m, status& result) noexcept
 {
     result = {e.source, e.tag, m.bytes, outcome::ok, false};
     try {
-        relay_block* const b = block_of(engine_, m);
+        relay_block* const b = block_of(m);
         std::uint64_t const wanted = std::min(m.bytes, to.capacity);
-        // What does not go into a row is unpacked from the block, piece by piece, or, where it has to be seen whole, from a copy.
+        // Data with gaps are unpacked from the block, piece by piece, or, where the sink must see them whole, from a copy.
         laid_sink apart;
         bool const fits = to.lay == nullptr || to.lay(to.data, std::min(m.bytes, to.capacity), apart);
         std::optional<layout::stream> elements;
@@ -308,7 +301,7 @@ void core::take_relayed(sink const& to, envelope const& e, peer from, relayed co
         auto const how = base::way_of_copy(m.bytes);
         std::uint64_t there = std::min(m.ready, m.bytes), done = 0;
         while (done != m.bytes) {
-            if (there == done && (there = wait_for_more(engine_, *b, m, from, done)) == 0) {
+            if (there == done && (there = wait_for_more(*b, m, from, done)) == 0) {
                 result.error = outcome::peer_died;
                 return;
             }
@@ -318,15 +311,15 @@ void core::take_relayed(sink const& to, envelope const& e, peer from, relayed co
                     elements->unpack(apart.buffer, static_cast<std::int64_t>(done), static_cast<std::int64_t>(done + n), bytes + done);
                 else
                     base::copy_part(target + done, bytes + done, n, how);
-                if (!m.past_caches && m.bytes <= taken_most)
-                    base::take_lines(bytes + done, n);  // for the sender, who writes them again
+                if (!m.past_caches && m.bytes <= thresholds::relay_taken_most)
+                    base::take_lines(bytes + done, n);  // the sender writes them again
             }
             done = there;
         }
         b->freed.store(m.number, std::memory_order_release);
-        engine_.count(counter::copied_twice, 1);
-        engine_.count(counter::bytes_copied_twice, m.bytes);
-        engine_.count(counter::bytes_relayed, m.bytes);
+        common_.engine_.count(counter::copied_twice, 1);
+        common_.engine_.count(counter::bytes_copied_twice, m.bytes);
+        common_.engine_.count(counter::bytes_relayed, m.bytes);
         if (m.bytes > to.capacity)
             result.error = outcome::truncated;
         else if (!fits)
@@ -334,22 +327,22 @@ void core::take_relayed(sink const& to, envelope const& e, peer from, relayed co
         if (temporary)
             to.take({temporary.get(), wanted}, result);
     } catch (std::exception const& x) {
-        base::log(base::log_level::error, "rank {}: {} bytes from peer {} cannot be received: {}", engine_.rank(), m.bytes, from, x.what());
+        common_.tell_loss(from, m.bytes, x);
         result.error = outcome::lost;
-        drop_relayed(m);
+        drop(m);
     }
 }
 
-void core::drop_relayed(relayed const& m) noexcept
+void relays::drop(relayed const& m) noexcept
 {
     try {
-        block_of(engine_, m)->freed.store(m.number, std::memory_order_release);
+        block_of(m)->freed.store(m.number, std::memory_order_release);
     } catch (error const&) {
-        // it told of nothing that could be freed
+        // there is no block that could be freed
     }
 }
 
-bool core::read_relayed(peer from, std::span<std::byte const> head, envelope& e, relayed& m) const noexcept
+bool relays::read(peer from, std::span<std::byte const> head, envelope& e, relayed& m) const noexcept
 {
     wire::relayed_header h;
     if (head.size() != sizeof h)
@@ -357,22 +350,7 @@ bool core::read_relayed(peer from, std::span<std::byte const> head, envelope& e,
     std::memcpy(&h, head.data(), sizeof h);
     e = {h.context, h.source, h.tag};
     m = {h.where, h.bytes, h.ready & ~wire::past_caches, h.number, (h.ready & wire::past_caches) != 0};
-    return e.source >= 0 && e.tag >= 0 && from < size && h.where != 0 && h.number != 0 && h.bytes <= relay_block::most_laid;
-}
-
-void core::on_relayed(void* self, engine::engine&, engine::incoming& message)
-{
-    auto& c = *static_cast<core*>(self);
-    peer const from = message.source();
-    envelope e;
-    relayed m;
-    if (!c.read_relayed(from, message.head(), e, m) || message.blocks() != 0)
-        return c.drop(from, "a relayed message that is none");
-    request* const r = c.match_or_add(from, e, m.bytes, 0, [&](unexpected_message& u) { u.relay = m; });
-    if (r == nullptr)
-        return;
-    c.take_relayed(r->sink_, e, from, m, r->result_);
-    c.finish(*r);
+    return common_.is_possible(from, e) && h.where != 0 && h.number != 0 && h.bytes <= thresholds::relay_most_laid;
 }
 
 } // namespace towline::matching

@@ -1,13 +1,19 @@
 #pragma once
 // A message that its sender copies into a block of its own arena while its receiver copies out of it: two copies, but at the same time, and
-// no line of the sender's buffer crosses to the other core and back. Between cores that share no cache this is up to twice as fast as
-// reading in place what its sender writes each time anew (64 KiB, raw ping-pong 144 ns: 7.65 and 13.6 us; 260 ns, with stores past the
-// caches: 4.7 and 11.9), and the send ends with the sender's copy.
+// no cache line of the sender's buffer moves to the other core and back. Between cores that share no cache this is up to twice as fast as
+// reading data in place that the sender rewrites for each message (64 KiB, raw ping-pong 144 ns: 7.65 and 13.6 us; 260 ns, with
+// non-temporal stores: 4.7 and 11.9), and the send ends with the sender's copy.
 //
-// The sender has up to eight blocks for each peer, two for large messages, and uses one again when the receiver has freed it. It tells of
-// the message when the first piece is there, and of each piece after that in `filled`. A receiver that has begun waits for the next piece
-// until it is there or the sender has ended: a sender that is stopped in the middle of its copy (SIGSTOP) holds it.
+// The sender has up to eight blocks for each peer, two for large messages, and uses one again when the receiver has freed it. It announces
+// the message when the first piece is there, and each later piece in `filled`. A receiver that has begun waits for the next piece until it
+// is there or the sender has ended: a sender that is stopped in the middle of its copy (SIGSTOP) holds it.
+//
+// No lock. One thread at a time uses the path to a peer: the one that has set `busy`; another one sends in a different way.
 
+#include "base/coldness.hpp"
+#include "layout/stream.hpp"
+#include "matching/laid.hpp"
+#include "matching/sends.hpp"
 #include "matching/ways.hpp"
 
 #include <array>
@@ -19,22 +25,16 @@ namespace towline::matching {
 
 /// The head of a block; the bytes follow.
 struct relay_block {
-    /// Number of the use << 32 | bytes that are there (release, after them). The sender's.
+    /// Number of the use << 32 | bytes that are there. Written by the sender, with release after the bytes.
     std::atomic<std::uint64_t> filled{0};
-    /// The number of the last use that the receiver is done with. The receiver's.
+    /// The number of the last use that the receiver is done with. Written by the receiver.
     alignas(64) std::atomic<std::uint32_t> freed{0};
-
-    static constexpr std::uint64_t least = 2048;                  ///< bytes of a message that goes this way
-    static constexpr std::uint64_t most = std::uint64_t{1} << 20;
-    static constexpr std::uint64_t most_laid = std::uint64_t{8} << 20;  ///< the same of data that do not lie in a row
-    static constexpr std::uint64_t most_of_many = std::uint64_t{256} << 10;  ///< up to so many bytes more than two are on their way
-    static constexpr std::uint64_t most_of_all = std::uint64_t{64} << 20;  ///< of a process's blocks for all its peers
 
     [[nodiscard]] static constexpr std::uint64_t word(std::uint32_t number, std::uint64_t bytes) noexcept
     {
         return std::uint64_t{number} << 32 | bytes;
     }
-    /// Of the use of that number; 0 of another one.
+    /// The bytes that are there of the use of that number; 0 if the block has another use.
     [[nodiscard]] std::uint64_t bytes_there(std::uint32_t number) const noexcept
     {
         std::uint64_t const w = filled.load(std::memory_order_acquire);
@@ -43,7 +43,7 @@ struct relay_block {
 };
 static_assert(sizeof(relay_block) == 128);
 
-/// What a sender has for one peer. One thread at a time, which has set `busy`.
+/// What a sender has for one peer.
 struct relay_path {
     struct place {
         relay_block* block = nullptr;
@@ -53,9 +53,9 @@ struct relay_path {
         [[nodiscard]] bool is_free() const noexcept { return number == 0 || block->freed.load(std::memory_order_acquire) == number; }
     };
     std::array<place, 8> places;
-    unsigned next = 0;  ///< 0 or 1: of the first two, which serve alone while messages come one at a time
+    unsigned next = 0;  ///< 0 or 1: the first two blocks alternate, and suffice while messages come one at a time
     std::atomic<bool> busy{false};
-    /// The last message has not been taken yet. (A look at a line that its receiver may write just now.)
+    /// The last message has not been taken yet. (Reads a line that its receiver may be writing.)
     [[nodiscard]] bool is_under_way() const noexcept { return !places[next ^ 1].is_free(); }
     way_table ways;
     laid_way_table laid_ways;
@@ -66,8 +66,58 @@ struct relayed {
     std::uint64_t where = 0;
     std::uint64_t bytes = 0;
     std::uint64_t ready = 0;   ///< bytes that are there in any case
-    std::uint32_t number = 0;  ///< 0: nothing was told
+    std::uint32_t number = 0;  ///< of the use of the block
     bool past_caches = false;  ///< the sender stores past the caches
+};
+
+class relays {
+public:
+    relays(common&, sends const&);
+    /// Frees the blocks that their receivers have freed. The others stay: a receiver may take its message after this end.
+    ~relays();
+
+    // The sender.
+
+    [[nodiscard]] static bool may_relay(std::uint64_t bytes, send_mode mode, std::uint64_t most = thresholds::relay_most) noexcept
+    {
+        return bytes >= thresholds::relay_least && bytes <= most && mode == send_mode::standard;
+    }
+    /// Relays the message if that is its way now. The send has ended then. False: nothing happened.
+    [[nodiscard]] bool relay(peer to, packed_envelope, void const* data, std::uint64_t bytes) noexcept;
+    /// The same of data with gaps. `may_be_read`: the receiver can copy them from where they are.
+    [[nodiscard]] bool relay_laid(peer to, packed_envelope, laid_source const&, bool may_be_read) noexcept;
+
+    // The receiver.
+
+    /// Reads the head of a relayed message; false: it is none.
+    [[nodiscard]] bool read(peer from, std::span<std::byte const> head, envelope&, relayed&) const noexcept;
+    /// Copies the message out of its block, and frees the block. Waits while the sender is in the middle of copying it in.
+    void take(sink const&, envelope const&, peer from, relayed const&, status&) noexcept;
+    /// Frees the block of a message that no receive takes.
+    void drop(relayed const&) noexcept;
+
+private:
+    struct leave {
+        void operator()(relay_path* p) const noexcept { p->busy.store(false, std::memory_order_release); }
+    };
+    using held_path = std::unique_ptr<relay_path, leave>;
+    /// The path, which is busy from now on; null: it is already, or nothing is relayed to that peer now.
+    [[nodiscard]] held_path take_path(peer) noexcept;
+    [[nodiscard]] relay_path* path_to(peer) noexcept;
+    [[nodiscard]] send_way way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] send_way way_of_laid(relay_path&, laid_source const&, layout::stream const&, bool may_be_read) noexcept;
+    [[nodiscard]] bool has_room(relay_path::place&, peer to, std::uint64_t bytes) noexcept;
+    /// put(to, at, n) copies bytes [at, at + n) of the message. `past`: with stores past the caches.
+    template <class Put>
+    [[nodiscard]] bool pass_on(relay_path&, peer to, packed_envelope, std::uint64_t bytes, bool past, Put const& put) noexcept;
+    [[nodiscard]] relay_block* block_of(relayed const&) const;
+    [[nodiscard]] std::uint64_t wait_for_more(relay_block const&, relayed const&, peer from, std::uint64_t so_far) const noexcept;
+
+    common& common_;
+    sends const& sends_;
+    std::unique_ptr<std::atomic<relay_path*>[]> paths_;  ///< by peer; null: none so far
+    std::atomic<std::uint64_t> bytes_{0};                ///< of all blocks
+    base::recent_blocks sent_{thresholds::relay_remembers};
 };
 
 } // namespace towline::matching

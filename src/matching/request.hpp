@@ -1,6 +1,6 @@
 #pragma once
-// One send or receive under way. An object of whoever started it, or one of the matcher's pool; used again as often as wanted, so that
-// restarting a persistent operation costs no more than the operation.
+// One send or receive under way. The caller's object, or one of the matcher's pool; it may be used again as often as wanted, so that a
+// persistent operation costs no more than an ordinary one.
 
 #include "matching/envelope.hpp"
 #include "matching/fifo_table.hpp"
@@ -17,14 +17,14 @@ struct core;
 struct laid_sink;
 
 /// Where the bytes of a message go: into `data`, or, if `unpack` is set, through that function, whole and once (truncated to `capacity`).
-/// The bytes are then seen where they lie if they are in reach, else in a temporary.
+/// That function sees the bytes where they lie if they are in reach, else in a temporary.
 struct sink {
     void* data = nullptr;  ///< may be null with capacity 0; with `unpack`: its context
     std::uint64_t capacity = 0;
-    /// False: they cannot be what was sent for this receive (outcome::unlike). Must not throw, wait, or keep the bytes. Runs on a thread
-    /// that polls, or inside the call that starts the receive.
+    /// False: the bytes cannot be what was sent for this receive (outcome::unlike). Must not throw, wait, or keep the bytes. Runs on a
+    /// thread that polls, or inside the call that starts the receive.
     bool (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
-    /// With `unpack`: where that would put so many bytes, for who brings them there. False as from that. May be null.
+    /// With `unpack`: where that would put so many bytes, so that they can be copied there directly. False as from `unpack`. May be null.
     bool (*lay)(void* context, std::uint64_t bytes, laid_sink& where) = nullptr;
 
     /// Only with `unpack`.
@@ -43,7 +43,7 @@ public:
     request(request const&) = delete;
     request& operator=(request const&) = delete;
 
-    /// Nothing is under way: never started, or ended. Any thread; no lock. What the operation did is visible then. A request with a `then`
+    /// Nothing is under way: never started, or ended. Any thread; no lock. True acquires the operation's effects. A request with a `then`
     /// may be used again or destroyed only after that was called.
     [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
     /// How it ended. After `done()` only.
@@ -55,13 +55,16 @@ public:
     /// Called when the operation has ended, after `done()` is true, on a thread that polls or inside the call that starts it. Null: not
     /// wanted. May start operations and use this request again; must not wait or throw. Set before the start.
     void (*then)(request&) = nullptr;
-    /// The owner's; never looked at here.
+    /// The owner's; the matcher never reads it.
     void* user = nullptr;
 
 private:
     friend struct core;
+    friend class deliveries;
     friend class matcher;
     friend struct posted_access;
+    friend class requests;
+    friend class sends;
 
     enum class state : std::uint8_t {
         idle,
@@ -73,14 +76,13 @@ private:
     std::atomic<state> state_{state::idle};
     operation what_ = operation::none;
     bool posted_ = false;      ///< a receive that waits in the queue
-    bool pooled_ = false;
     pattern pattern_;          ///< of a send: its envelope
     peer peer_ = no_peer;      ///< the other side, as far as known
     std::uint64_t sequence_ = 0;
     std::uint64_t place_ = 0;
     chain_link<request> link_; ///< in the queue, or in the pool
     sink sink_;
-    void* behind_ = nullptr;   ///< what the engine or a peer will end: a sending_slot or a landing
+    void* behind_ = nullptr;   ///< the sending_slot or landing by which it will end
     status result_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// Which way messages take: that which cost this program the least time on this machine. Ways are tried in turn on a few messages, and what
-// is compared is the time from one message to the next: it has in it what the program pays afterwards, as the next write to a buffer whose
-// lines lie in the receiver's cache.
+// Which way messages take: the one that costs this program the least time on this machine. A contest tries the ways in turn on a few
+// messages and compares the time from one message to the next. That includes what the program pays afterwards: its next write to a buffer
+// whose cache lines the receiver owns.
 
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@
 namespace towline::matching {
 
 enum class send_way : std::uint8_t {
-    direct,      ///< the receiver reads the sender's memory (of what does not lie in a row, too), or what is small goes through the ring
+    direct,      ///< the receiver reads the sender's memory, also data with gaps; or the bytes go through the ring
     relay,       ///< through a relay block, in the caches (relay.hpp)
     relay_past,  ///< the same, with stores past the caches
 };
@@ -25,11 +25,11 @@ inline constexpr unsigned send_ways = 3;
 
 /// The ways of one kind of message to one peer. Not thread-safe.
 ///
-/// A trial has three rounds; in a round each way is taken for five messages, of which two do not count: they pay for the way before, and for
-/// memory that is touched the first time. The least time of a way is its cost: all else that takes time makes it longer. A way that costs
-/// half as much again as the best after two rounds is left out of the third. The way in use stays unless another is 5 % better. The result
-/// holds for 512 messages, and for 4096 where it is confirmed: then up to 45 messages are tried again. (Hosts move virtual cores: what was
-/// best is not half a second later.)
+/// A trial has three rounds; in a round each way is taken for five messages. The first two do not count: they pay for the way before, and
+/// for memory that is touched the first time. The cost of a way is its least time, as disturbances only add to it. The third round leaves
+/// out a way that costs 1.5 times the best of two rounds. The way in use stays unless another is 5 % better. The result holds for 512
+/// messages, and for 4096 if a trial confirmed it; then up to 45 messages are tried again. (Hosts move virtual cores: the best way of now
+/// is not the best half a second later.)
 class way_contest {
 public:
     /// At the beginning of each message: the way that it takes. `now` is called in trials only; ticks of any clock.
@@ -112,8 +112,8 @@ private:
 struct way_table {
     static constexpr unsigned first_size = 11, sizes = 10;  ///< powers of two, from 2 KiB to 1 MiB
 
-    /// Of messages of 2048 to 2^20 bytes. `is_plain`: they lie where the receiver does not reach them. `is_rewritten`: they have changed
-    /// since they were sent last.
+    /// Of messages of 2048 to 2^20 bytes. `is_plain`: the receiver cannot load them. `is_rewritten`: they have changed since they were sent
+    /// last.
     [[nodiscard]] way_contest& of(std::uint64_t bytes, bool is_plain, bool is_rewritten) noexcept
     {
         auto const size = static_cast<unsigned>(std::bit_width(bytes - 1)) - first_size;
@@ -122,7 +122,7 @@ struct way_table {
     way_contest contests[sizes][2][2];
 };
 
-/// The contests of messages that do not lie in a row, towards one peer: by what their layouts mean. Who comes later takes the place.
+/// The contests of messages with gaps, towards one peer, by what their layouts mean. A layout replaces an earlier one of the same place.
 struct laid_way_table {
     [[nodiscard]] way_contest& of(std::uint64_t meaning, bool is_rewritten) noexcept
     {

@@ -16,13 +16,13 @@ enum kind : unsigned {
     throttle = 5,     ///< throttle_message, to the sender
     withdraw = 6,     ///< withdraw_message, to the receiver
     withdrawn = 7,    ///< withdrawn_message, to the sender
-    here = 8,         ///< here_header; the bytes are in the sender's heap, until matched
+    here = 8,         ///< here_header; the bytes are in the sender's heap until it is told that they were copied
     relayed = 9,      ///< relayed_header; the bytes come in a relay block (relay.hpp)
-    laid = 10,        ///< laid_header; the bytes are in the sender's heap, apart, until matched
+    laid = 10,        ///< laid_header; the same, and the data have gaps
     kinds = 11,
 };
 
-/// 12 bytes, so that 8 bytes with their envelope are 20, and 28 are the 40 of the engine's cheapest message.
+/// 12 bytes: 8 bytes of data with their envelope are 20, and up to 44 fit one cell of a ring.
 struct eager_header {
     std::uint32_t context;
     std::int32_t source;
@@ -75,6 +75,7 @@ struct laid_header {
 static_assert(sizeof(laid_header) == 72);
 
 /// Whether it can be one, whatever its addresses lead to.
+[[nodiscard]] constexpr bool is_possible(here_header const& h) noexcept { return h.token != 0 && h.where != 0; }
 [[nodiscard]] constexpr bool is_possible(laid_header const& h) noexcept
 {
     return h.token != 0 && h.where != 0 && h.form != 0 && h.words != 0 && static_cast<std::int64_t>(h.bytes) > 0 &&
@@ -85,7 +86,7 @@ struct relayed_header {
     std::uint32_t context;
     std::int32_t source;
     std::int32_t tag;
-    std::uint32_t bytes;   ///< at most relay_block::most
+    std::uint32_t bytes;   ///< at most thresholds::relay_most_laid
     std::uint32_t number;  ///< of the use of the block; not 0
     std::uint32_t ready;   ///< bytes that are there in any case | past_caches
     std::uint64_t where;   ///< of the block, as engine::share tells it

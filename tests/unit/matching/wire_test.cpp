@@ -33,8 +33,9 @@ static_assert(sizeof(wire::relayed_header) == 32 && offsetof(wire::relayed_heade
               offsetof(wire::relayed_header, ready) == 20 && offsetof(wire::relayed_header, where) == 24);
 static_assert(wire::past_caches == std::uint32_t{1} << 31);
 using towline::matching::relay_block;
+namespace thresholds = towline::matching::thresholds;
 static_assert(sizeof(relay_block) == 128 && offsetof(relay_block, filled) == 0 && offsetof(relay_block, freed) == 64 &&
-              relay_block::word(3, 4096) == 0x3'0000'1000 && relay_block::most == 1 << 20);
+              relay_block::word(3, 4096) == 0x3'0000'1000 && thresholds::relay_most == 1 << 20);
 static_assert(sizeof(wire::matched_message) == 8);
 static_assert(sizeof(wire::throttle_message) == 8 && offsetof(wire::throttle_message, on) == 4);
 
