@@ -1,3 +1,5 @@
+// Binds ranks to cores, in the order that was asked for.
+
 #include "binding.hpp"
 
 #include "base/machine.hpp"

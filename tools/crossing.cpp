@@ -1,3 +1,5 @@
+// Decides from measured times which way is better, and from which size on.
+
 #include "crossing.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Looks for a program along PATH.
+
 #include "find_program.hpp"
 
 #include <cerrno>
@@ -41,7 +43,9 @@ int find_program(std::string const& command, program_part const& part, std::stri
             auto const folder = rest.substr(0, colon);
             rest.remove_prefix(last ? rest.size() : colon + 1);
             std::string const candidate = folder.empty() ? "./" + name : fmt::format("{}/{}", folder, name);
-            int const found = why_not(seen_from(part.folder, candidate));
+            std::string const seen = seen_from(part.folder, candidate);
+            // A folder that this user may not search has nothing for it, as in a shell.
+            int const found = access(seen.c_str(), F_OK) == 0 ? why_not(seen) : ENOENT;
             if (found == 0 || (found == EACCES && worst == ENOENT)) {
                 worst = found;
                 path = candidate;

@@ -1,3 +1,5 @@
+// The front: keeps the terminal, forwards signals to the keeper, and waits for it.
+
 #include "run.hpp"
 
 #include "base/unique_fd.hpp"
@@ -121,18 +123,8 @@ void restore_signals() noexcept
     sigprocmask(SIG_SETMASK, &first_mask, nullptr);
 }
 
-int run(run_options const& options)
+base::unique_fd become_front(surroundings& around)
 {
-    open_standard_descriptors();
-    check_settings(options);
-    surroundings around;
-    for (auto const& part : options.parts) {
-        if (int const refused = check_folder(options.name, part.folder); refused != 0)
-            return refused;
-        if (int const refused = find_program(options.name, part, around.programs.emplace_back()); refused != 0)
-            return refused;
-    }
-
     sigset_t ours;
     sigemptyset(&ours);
     for (int const number : forwarded_signals)
@@ -153,34 +145,58 @@ int run(run_options const& options)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     around.front = getpid();
     around.descriptors = raise_descriptor_limit();
-
     base::unique_fd signals(signalfd(-1, &ours, SFD_CLOEXEC));
     if (!signals)
         throw system_error("signalfd", errno);
+    return signals;
+}
+
+pid_t start_keeper(run_options const& options, surroundings const& around, std::function<void()> const& in_keeper)
+{
+    std::fflush(nullptr);
+    pid_t const keeper = fork();
+    if (keeper < 0)
+        throw system_error("starting the keeper of the job (ulimit -u, pids.max of the cgroup)", errno);
+    if (keeper != 0)
+        return keeper;
+    int code = exit_failed;
+    try {
+        in_keeper();
+        code = keep(options, around);
+    } catch (std::exception const& e) {
+        fmt::print(stderr, "{}: {}\n", options.name, e.what());
+        kill_descendants(2000);
+    }
+    std::fflush(nullptr);
+    _exit(code);
+}
+
+int run(run_options const& options)
+{
+    open_standard_descriptors();
+    if (!options.hosts.empty())
+        return run_on_hosts(options);
+    check_settings(options);
+    surroundings around;
+    for (auto const& part : options.parts) {
+        if (int const refused = check_folder(options.name, part.folder); refused != 0)
+            return refused;
+        if (int const refused = find_program(options.name, part, around.programs.emplace_back()); refused != 0)
+            return refused;
+    }
+
+    base::unique_fd signals = become_front(around);
     int ends[2] = {-1, -1};
     if (options.stdin_rank >= 0 && isatty(STDIN_FILENO) != 0 && pipe2(ends, O_CLOEXEC) != 0)
         throw system_error("pipe", errno);
     if (ends[0] >= 0)
         around.input = ends[0];
 
-    std::fflush(nullptr);
-    pid_t const keeper = fork();
-    if (keeper < 0)
-        throw system_error("starting the keeper of the job (ulimit -u, pids.max of the cgroup)", errno);
-    if (keeper == 0) {
+    pid_t const keeper = start_keeper(options, around, [&] {
         signals.reset();
         if (ends[1] >= 0)
             close(ends[1]);
-        int code = exit_failed;
-        try {
-            code = keep(options, around);
-        } catch (std::exception const& e) {
-            fmt::print(stderr, "{}: {}\n", options.name, e.what());
-            kill_descendants(2000);
-        }
-        std::fflush(nullptr);
-        _exit(code);
-    }
+    });
     if (ends[0] >= 0)
         close(ends[0]);
     return mind(keeper, std::move(signals), typist(ends[1]));

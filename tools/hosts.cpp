@@ -1,10 +1,16 @@
+// Parses names of machines.
+
 #include "hosts.hpp"
+
+#include "towline/error.hpp"
 
 #include <algorithm>
 #include <array>
 #include <arpa/inet.h>
 #include <cctype>
+#include <charconv>
 #include <cstring>
+#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <memory>
 #include <netinet/in.h>
@@ -48,6 +54,29 @@ bool is_own_address(std::string const& text)
     return false;
 }
 
+/// Adds "name", "name:slots" or "[address]:slots", with the slots given apart where they are.
+void add_host(std::vector<host_slots>& hosts, std::string_view word, std::string_view slots)
+{
+    std::string_view name = word;
+    if (auto const colon = word.rfind(':'); slots.empty() && colon != word.npos && (word.find(':') == colon || word[colon - 1] == ']')) {
+        name = word.substr(0, colon);
+        slots = word.substr(colon + 1);
+        if (slots.empty())
+            throw usage_error(fmt::format("host '{}': how many slots stand behind the colon?", word));
+    }
+    if (name.starts_with('[') && name.ends_with(']'))
+        name = name.substr(1, name.size() - 2);
+    int number = 0;
+    auto const [end, wrong] = std::from_chars(slots.data(), slots.data() + slots.size(), number);
+    if (name.empty() || name.starts_with('-') || (!slots.empty() && (wrong != std::errc() || end != slots.data() + slots.size() || number < 1)))
+        throw usage_error(fmt::format("host '{}' is not of the form NAME or NAME:SLOTS", word));
+    auto const known = std::ranges::find(hosts, name, &host_slots::name);
+    if (known == hosts.end())
+        hosts.push_back({std::string(name), number});
+    else
+        known->slots += std::max(number, 1);
+}
+
 } // namespace
 
 std::string own_name()
@@ -73,19 +102,38 @@ bool is_this_machine(std::string_view host)
     return same_name(host, own) || same_name(host, std::string_view(own).substr(0, own.find('.')));
 }
 
-std::vector<std::string> hosts_of_file(std::string_view text)
+std::vector<host_slots> hosts_in(std::string_view list)
 {
-    std::vector<std::string> hosts;
+    std::vector<host_slots> hosts;
+    while (!list.empty()) {
+        auto const word = list.substr(0, list.find(','));
+        list.remove_prefix(std::min(word.size() + 1, list.size()));
+        add_host(hosts, word, {});
+    }
+    if (hosts.empty())
+        throw usage_error("no host is named");
+    return hosts;
+}
+
+std::vector<host_slots> slots_of_file(std::string_view text)
+{
+    std::vector<host_slots> hosts;
     while (!text.empty()) {
         auto line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         line = line.substr(0, line.find('#'));
-        auto const begin = std::min(line.find_first_not_of(" \t\r"), line.size());
-        line.remove_prefix(begin);
+        std::string_view slots;
+        if (auto const at = line.find("slots="); at != line.npos) {
+            slots = line.substr(at + 6);
+            slots = slots.substr(0, slots.find_first_of(" \t\r"));
+        }
+        line.remove_prefix(std::min(line.find_first_not_of(" \t\r"), line.size()));
         line = line.substr(0, line.find_first_of(" \t\r"));
         if (!line.empty())
-            hosts.emplace_back(line);
+            add_host(hosts, line, slots);
     }
+    if (hosts.empty())
+        throw usage_error("the file names no host");
     return hosts;
 }
 

@@ -1,3 +1,5 @@
+// Prints `towline info`.
+
 #include "info.hpp"
 
 #include "base/clock.hpp"

@@ -1,3 +1,5 @@
+// Looks into a program for an allocator of its own.
+
 #include "instrumentation.hpp"
 
 #include "base/unique_fd.hpp"

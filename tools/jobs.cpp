@@ -1,3 +1,5 @@
+// Finds running jobs through /proc.
+
 #include "jobs.hpp"
 
 #include "base/clock.hpp"

@@ -25,6 +25,7 @@ public:
     ~job_window();
     [[nodiscard]] std::uint32_t size() const noexcept { return about_.size; }
     [[nodiscard]] std::string const& id() const noexcept { return about_.id; }
+    [[nodiscard]] std::uint32_t node() const noexcept { return about_.node; }
     [[nodiscard]] std::span<job::rank_slot const> slots() const noexcept
     {
         return {reinterpret_cast<job::rank_slot const*>(header_ + 1), about_.size};

@@ -1,3 +1,5 @@
+// Starts, watches and ends ranks.
+
 #include "keeper.hpp"
 
 #include "processes.hpp"
@@ -35,7 +37,10 @@ int keeper::run()
     started_ns_ = base::monotonic_ns();
     ranks_.resize(places_.size());
     for (std::size_t r = 0; r < places_.size(); ++r)
-        start(static_cast<int>(r));
+        if (is_here(r))
+            start(static_cast<int>(r));
+    if (hub_)
+        hub_->start();
     exec_failures_in_.reset();
     if (around_.input != 0)
         close(around_.input);  // else the reader's end would not close the pipe
@@ -77,6 +82,10 @@ bool keeper::watch_once()
         watched.push_back({out_.fd(), POLLOUT, 0});
     if (err_ != &out_ && err_->waiting() > 0)
         watched.push_back({err_->fd(), POLLOUT, 0});
+    if (hub_) {
+        watched.push_back({hub_->news(), POLLIN, 0});
+        watched.push_back({hub_->link(), static_cast<short>(hub_->unsent() ? POLLIN | POLLOUT : POLLIN), 0});
+    }
     std::size_t const first_stream = watched.size();
     for (auto& r : ranks_) {
         if (r.out && r.out->fd() >= 0 && out_.waiting() < enough) {
@@ -119,8 +128,32 @@ bool keeper::watch_once()
             for (auto& r : ranks_)
                 if (r.member.get() == watched[i].fd)
                     r.member_gone_ns = base::monotonic_ns();
+    if (hub_)
+        look_at_hub();
     on_timers();
     return running() > 0;
+}
+
+void keeper::look_at_hub()
+{
+    hub_->tell();
+    auto const orders = hub_->look();
+    if (orders.timeout && !ending_) {
+        for (auto const& line : lines_of(view_->slots(), around_.node != nullptr ? around_.node->node : 0))
+            say("towline:   " + line);
+        code_ = exit_timeout;
+    }
+    if (orders.end || orders.timeout || orders.lost)
+        end_job();
+}
+
+void keeper::note_code(int code)
+{
+    if (code_ != 0 || code == 0)
+        return;
+    code_ = code;
+    if (hub_)
+        hub_->tell_code(code);
 }
 
 void keeper::look_at_outputs()
@@ -185,7 +218,7 @@ void keeper::on_timers()
             return;
         say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended",
                         static_cast<double>(options_.timeout.count()) / 1e9));
-        for (auto const& line : lines_of(view_->slots()))
+        for (auto const& line : lines_of(view_->slots(), around_.node != nullptr ? around_.node->node : 0))
             say("towline:   " + line);
         code_ = exit_timeout;
         end_job();

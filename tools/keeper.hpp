@@ -3,6 +3,7 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
+#include "hub.hpp"
 #include "job/file.hpp"
 #include "lines.hpp"
 #include "memory_watch.hpp"
@@ -61,29 +62,34 @@ private:
     void finish_output();
     bool flush_all();                   ///< waits for slow readers; false when told to end meanwhile
     int conclude();
-    void note_code(int code) { if (code_ == 0) code_ = code; }
+    void note_code(int code);
     [[nodiscard]] int running() const;
     [[nodiscard]] std::size_t part_of(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+    [[nodiscard]] bool is_here(std::size_t rank) const { return around_.node == nullptr || around_.node->node_of[rank] == around_.node->node; }
+    void look_at_hub();                 ///< what other nodes tell, and what they have to know
 
     run_options const& options_;
     surroundings const& around_;
     base::unique_fd file_;
     std::unique_ptr<job::control_view> view_;
+    std::unique_ptr<hub> hub_;        ///< in a job of several nodes
     base::unique_fd signals_;
     base::unique_fd exec_failures_;   ///< ranks that could not exec write {rank, errno}
     base::unique_fd exec_failures_in_;
     base::unique_fd nothing_;         ///< /dev/null
     pattern_files files_;
-    std::vector<std::vector<int>> cores_;  ///< of each rank, what it is bound to; empty: nothing
+    std::vector<std::vector<int>> cores_;  ///< of each rank here, by its local number, what it is bound to; empty: nothing
     std::vector<std::size_t> places_;  ///< of each rank, its part
-    std::vector<rank_process> ranks_;
+    std::vector<std::size_t> local_;   ///< of each rank, its number among those of this node
+    std::size_t here_ = 0;             ///< ranks of this node
+    std::vector<rank_process> ranks_;  ///< those of other nodes never run
     sink out_{1};
     sink err_own_{2};
     sink* err_ = &err_own_;           ///< &out_ where both are the same file
     std::vector<std::string> preloads_;  ///< of each part, what stands in front in LD_PRELOAD; or nothing
     base::unique_fd library_folder_;
     memory_watch memory_;
-    std::string host_;
+    std::string host_;                ///< this one, as people know it
     std::uint64_t own_namespace_ = 0;
 
     int code_ = 0;

@@ -68,7 +68,7 @@ void keeper::ended(int rank, int status, std::string const& why)
         note_code(1);
     bool const as_asked = asked_to_end_ != 0 && (code == 128 + asked_to_end_ || code == 128 + SIGKILL);
     bool const unread = (output_refused_ || errors_refused_) && code == 128 + SIGPIPE;
-    bool const alone = ranks_.size() == 1 && WIFEXITED(status) && state != job::rank_state::joined;
+    bool const alone = here_ == 1 && hub_ == nullptr && WIFEXITED(status) && state != job::rank_state::joined;
     bool const first = !ending_;
     if (first && !as_asked && !unread && !alone) {
         std::string how;
@@ -155,6 +155,8 @@ void keeper::end_job()
     if (ending_)
         return;
     ending_ = true;
+    if (hub_)
+        hub_->tell_end(code_);
     signal_ranks(SIGTERM);
     signal_ranks(SIGCONT);  // a stopped process would not see it
     kill_at_ns_ = base::monotonic_ns() + 500 * ms;
@@ -238,15 +240,17 @@ int keeper::conclude()
         for (auto* s : {&r.out, &r.err})
             if (*s && (*s)->fd() >= 0)
                 (*s)->close();
-    if (options_.stats) {
+    if (hub_) {
+        hub_->tell();
+        if (options_.stats)
+            hub_->tell_counters();
+        hub_->finish();
+    } else if (options_.stats) {
         if (options_.stats_file.empty()) {
             auto const table = stats_table(*view_, seconds);
             say(table.substr(0, table.size() - 1));
         } else {
-            FILE* file = std::fopen(options_.stats_file.c_str(), "we");
-            auto const text = stats_json(*view_, seconds);
-            bool const written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-            if ((file != nullptr && std::fclose(file) != 0) || !written) {
+            if (!write_file(options_.stats_file, stats_json(*view_, seconds))) {
                 say(fmt::format("{}: {}: {}", options_.name, options_.stats_file, std::strerror(errno)));
                 note_code(exit_failed);
             }

@@ -125,6 +125,15 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
     job.tuning = tuning;
     for (std::size_t p = 0; p < options.parts.size(); ++p)
         places_.insert(places_.end(), static_cast<std::size_t>(options.parts[p].ranks), p);
+    for (std::size_t r = 0; r < places_.size(); ++r)
+        local_.push_back(is_here(r) ? here_++ : 0);
+    if (around.node != nullptr) {
+        job.node_of = around.node->node_of;
+        job.node = around.node->node;
+        job.id = around.node->id;
+        job.key = &around.node->key;
+        job.address = around.node->address;
+    }
     change_environment(options.environment);
     job.segment_bytes = look_at_programs();
     file_ = job::create_job_file(static_cast<std::uint32_t>(places_.size()), job);
@@ -132,14 +141,16 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
         file_.reset(high);  // out of the way of scripts that use 3 to 9, and of those of the shell
     own_namespace_ = job::pid_namespace();
     view_ = std::make_unique<job::control_view>(file_.get());
-    cores_ = places_of(static_cast<int>(places_.size()), options.bind, options.map);
+    if (around.node != nullptr)
+        hub_ = std::make_unique<hub>(*around.node, *view_);
+    cores_ = places_of(static_cast<int>(here_), options.bind, options.map);
     for (std::size_t r = 0; r < places_.size(); ++r)
         view_->slots()[r].program.store(static_cast<std::uint32_t>(places_[r]) + 1);
     if (same_file(1, 2))
         err_ = &out_;
     std::array<char, 256> name{};
     gethostname(name.data(), name.size() - 1);
-    host_ = name.data();
+    host_ = around.node != nullptr ? around.node->host : name.data();
     nothing_ = nothing();
     int ends[2];
     if (!signals_ || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
@@ -163,6 +174,10 @@ std::uint64_t keeper::look_at_programs()
     bool small = false;
     for (std::size_t p = 0; p < options_.parts.size(); ++p) {
         auto const& part = options_.parts[p];
+        if (around_.programs[p].empty()) {
+            preloads_.emplace_back();
+            continue;
+        }
         auto preloaded = base::setting("LD_PRELOAD").value_or("");
         for (auto const& [name, value] : part.environment.set)
             if (name == "LD_PRELOAD")
@@ -179,14 +194,14 @@ std::uint64_t keeper::look_at_programs()
     if (!small || base::setting("TOWLINE_SEGMENT"))
         return 0;
     constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-    return std::max(job::min_segment_bytes, std::bit_floor(std::min<std::uint64_t>(4 * gib, 32 * gib / places_.size())));
+    return std::max(job::min_segment_bytes, std::bit_floor(std::min<std::uint64_t>(4 * gib, 32 * gib / here_)));
 }
 
 void keeper::prepare_environment()
 {
     auto const size = fmt::format("{}", places_.size());
     setenv("TOWLINE_SIZE", size.c_str(), 1);
-    setenv("MPI_LOCALNRANKS", size.c_str(), 1);
+    setenv("MPI_LOCALNRANKS", fmt::format("{}", here_).c_str(), 1);
     setenv("TOWLINE_HEAP", options_.heap ? "on" : "off", 1);
     unsetenv("TOWLINE_CORES");
     if (!cores_.empty()) {  // a bound rank cannot see which cores there are besides its own
@@ -215,7 +230,7 @@ void keeper::start(int rank)
     base::unique_fd const own_err = own_output(rank, "-errfile-pattern", options_.err_pattern);
     if (options_.bind == unit::core || options_.bind == unit::hwthread)
         view_->slots()[static_cast<std::size_t>(rank)].cpu.store(
-            static_cast<std::uint32_t>(cores_[static_cast<std::size_t>(rank)].front()) + 1);
+            static_cast<std::uint32_t>(cores_[local_[static_cast<std::size_t>(rank)]].front()) + 1);
 
     pid_t const pid = fork();
     if (pid < 0)
@@ -232,11 +247,12 @@ void keeper::start(int rank)
     r.err.emplace(std::move(err_read), *err_, tag);
     if (options_.verbose)
         say(fmt::format("{}: rank {} is pid {}: {}", options_.name, rank, pid, fmt::join(options_.parts[part_of(rank)].command, " ")));
-    if (options_.report_bindings)
-        say(cores_.empty() ? fmt::format("{}: rank {} is not bound", options_.name, rank)
-                           : fmt::format("{}: rank {} is bound to cpu{} {}", options_.name, rank,
-                                         cores_[static_cast<std::size_t>(rank)].size() == 1 ? "" : "s",
-                                         fmt::join(cores_[static_cast<std::size_t>(rank)], ",")));
+    if (!options_.report_bindings)
+        return;
+    if (cores_.empty())
+        return say(fmt::format("{}: rank {} is not bound", options_.name, rank));
+    auto const& cpus = cores_[local_[static_cast<std::size_t>(rank)]];
+    say(fmt::format("{}: rank {} is bound to cpu{} {}", options_.name, rank, cpus.size() == 1 ? "" : "s", fmt::join(cpus, ",")));
 }
 
 base::unique_fd keeper::own_output(int rank, char const* option, std::string const& pattern)
@@ -277,8 +293,9 @@ void keeper::become(int rank, int out, int err)
     auto const number = fmt::format("{}", rank);
     setenv("TOWLINE_JOB", fmt::format("{}:{}", file_.get(), rank).c_str(), 1);
     setenv("TOWLINE_RANK", number.c_str(), 1);
-    setenv("MPI_LOCALRANKID", number.c_str(), 1);
-    if (!cores_.empty() && !bind_to(cores_[static_cast<std::size_t>(rank)]))
+    std::size_t const local = local_[static_cast<std::size_t>(rank)];
+    setenv("MPI_LOCALRANKID", fmt::format("{}", local).c_str(), 1);
+    if (!cores_.empty() && !bind_to(cores_[local]))
         fmt::print(stderr, "{}: rank {} could not be bound to a core: {}\n", options_.name, rank, std::strerror(errno));
     std::vector<char*> arguments;
     for (auto const& argument : part.command)

@@ -1,3 +1,5 @@
+// Runs `towline layout`.
+
 #include "layout.hpp"
 
 #include "layout/copy_plan.hpp"

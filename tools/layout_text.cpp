@@ -1,3 +1,5 @@
+// Parses layouts as people write them.
+
 #include "layout_text.hpp"
 
 #include "spelling.hpp"

@@ -1,3 +1,5 @@
+// Cuts the output of ranks into lines, and writes them whole.
+
 #include "lines.hpp"
 
 #include <algorithm>

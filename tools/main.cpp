@@ -1,6 +1,7 @@
 // The `towline` command.
 
 #include "base/settings.hpp"
+#include "hosts.hpp"
 #include "info.hpp"
 #include "job/file.hpp"
 #include "layout.hpp"
@@ -15,8 +16,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -34,6 +38,8 @@ struct run_words {
     std::string bind = "none";
     std::string heap = "on";
     std::string timeout;
+    std::string hosts;
+    std::string hostfile;
 };
 
 /// Says in the first line of the help where PROGRAM stands, and that a flag may have a value as people write it.
@@ -74,8 +80,19 @@ auto one_of(std::string first, std::string second)
 
 CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
 {
-    auto* run = app.add_subcommand("run", "starts a job of N processes on this machine");
+    auto* run = app.add_subcommand("run", "starts a job of N processes on this machine, or on several");
     run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
+    auto* const hosts = run->add_option("--hosts", words.hosts,
+                    "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
+                    "cores. Towline has to be there, in the same folder, and ssh has to work without a password")
+        ->type_name("HOSTS");
+    run->add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
+        ->type_name("FILE")
+        ->excludes(hosts);
+    run->add_option("--ssh", options.remote_shell,
+                    "what starts a program on another machine: it gets the machine's name, then the command. For all machines,\n"
+                    "this one too; without it, `ssh -x -T -o BatchMode=yes` for others")
+        ->type_name("COMMAND");
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
                     "none (default): the system places ranks, which is right where other jobs share the machine")
@@ -140,6 +157,28 @@ int refuse(std::string_view command, std::string_view text)
     return tools::exit_usage;
 }
 
+/// The hosts of --hosts or --hostfile; 0, or the exit code.
+int read_hosts(tools::run_options& options, run_words const& words)
+{
+    try {
+        if (!words.hosts.empty()) {
+            options.hosts = tools::hosts_in(words.hosts);
+        } else if (!words.hostfile.empty()) {
+            std::ifstream file(words.hostfile);
+            std::stringstream text;
+            text << file.rdbuf();
+            if (!file)
+                return refuse("run", fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
+            options.hosts = tools::slots_of_file(text.str());
+        } else if (!options.remote_shell.empty()) {
+            return refuse("run", "--ssh says how other machines are reached; which ones? Write --hosts");
+        }
+    } catch (towline::usage_error const& e) {
+        return refuse("run", fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
+    }
+    return 0;
+}
+
 int start(tools::run_options& options, run_words const& words, std::vector<std::string> command)
 {
     if (words.ranks.empty())
@@ -159,6 +198,8 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
                           fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it; not 0", words.timeout));
         options.timeout = *time;
     }
+    if (int const refused = read_hosts(options, words); refused != 0)
+        return refused;
     options.bind = words.bind == "core" ? tools::unit::core : tools::unit::none;
     options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
     options.stats = !words.stats.empty();
@@ -240,6 +281,7 @@ int run_command(int argc, char** argv)
     auto* tune = add_tune(app, tuning);
     tools::layout_options laid;
     auto* layout = add_layout(app, laid);
+    auto* const agent = app.add_subcommand("agent", "for the front of a job of several machines, which starts it")->group("");
     auto* const helps = app.add_subcommand("help", "what the tool does, or one of its commands: as --help behind it");
     std::string topic;
     helps->add_option("COMMAND", topic, "run, where, info, tune or layout; without it, an overview")->type_name("");
@@ -270,6 +312,8 @@ int run_command(int argc, char** argv)
             return tools::tune(tuning);
         if (layout->parsed())
             return laid.from.empty() ? refuse("layout", "which LAYOUT? As in 'vector(512,1,4,double)'") : tools::show_layout(laid);
+        if (agent->parsed())
+            return tools::agent();
         if (helps->parsed())
             return help(app, topic);
     } catch (CLI::ParseError const& e) {

@@ -1,3 +1,5 @@
+// Reads the counts of memory kills from the control group.
+
 #include "memory_watch.hpp"
 
 #include "base/machine.hpp"

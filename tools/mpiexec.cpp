@@ -46,11 +46,12 @@ Of the whole job:
   -q, -quiet             does not tell how ranks ended
   -v, -verbose, -debug   tells what is started
   -h, -help; -V, -version, -info
-Where they mean this machine: -host, -hosts, -hostlist, -machines, -H NAMES, -localhost NAME, -f, -hostfile, -machinefile FILE,
--ppn, -perhost N.
+  -host, -hosts, -hostlist, -machines, -H a:4,b:4, -f, -hostfile, -machinefile FILE   the machines that run the job, and how many
+                         ranks each takes (without a number -ppn, -perhost N, else as many as it has cores); Towline has to be there in
+                         the same folder. -launcher-exec, -bootstrap-exec COMMAND: what starts a program there, instead of ssh
 Accepted, for so it is in any case: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher and
--bootstrap fork. What else other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line tells
-that it means nothing here.
+-bootstrap fork or ssh. What else other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line
+tells that it means nothing here.
 
 The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started, 126 PROGRAM
 not executable, 127 not found, 2 wrong usage. Output comes in whole lines. The first ^C goes to the ranks, the second kills

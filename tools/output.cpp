@@ -1,3 +1,5 @@
+// Flushes standard output at the end of a command.
+
 #include "output.hpp"
 
 #include "run.hpp"

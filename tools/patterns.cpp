@@ -1,3 +1,5 @@
+// Expands the patterns of output files.
+
 #include "patterns.hpp"
 
 #include "towline/error.hpp"

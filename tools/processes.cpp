@@ -1,3 +1,5 @@
+// Walks through /proc for descendants, and ends them.
+
 #include "processes.hpp"
 
 #include "base/clock.hpp"

@@ -5,7 +5,10 @@
 // signals and typed lines on, and returns the exit code. The *keeper* starts the ranks, forwards their output and watches them. Each is
 // a subreaper, so that if either is killed (even by SIGKILL) the other still finds every process of the job and ends it.
 
+#include "base/unique_fd.hpp"
+
 #include <chrono>
+#include <functional>
 #include <string>
 #include <sys/types.h>
 #include <utility>
@@ -32,6 +35,13 @@ struct program_part {
 /// Parts of the machine that ranks are bound to, or spread over.
 enum class unit { none, core, hwthread, numa, socket };
 
+/// A host, and how many ranks it takes.
+struct host_slots {
+    std::string name;
+    int slots = 0;  ///< 0: as many as it has cores, or more where the hosts have to take more
+    bool operator==(host_slots const&) const = default;
+};
+
 struct run_options {
     std::string name = "towline run";  ///< of the command, in front of its errors
     std::vector<program_part> parts;
@@ -51,6 +61,8 @@ struct run_options {
     bool keep_going = false;
     std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
     bool heap = true;
+    std::vector<host_slots> hosts;     ///< where ranks run; empty: here
+    std::string remote_shell;          ///< how an agent is started on another host; empty: by ssh
 
     [[nodiscard]] int ranks() const noexcept
     {
@@ -61,18 +73,25 @@ struct run_options {
     }
 };
 
+struct node_part;
+
 /// Exit codes of our own, as a shell or timeout(1) gives them.
 enum : int { exit_usage = 2, exit_timeout = 124, exit_failed = 125, exit_not_executable = 126, exit_not_found = 127 };
 
 /// Runs the job; the exit code. Throws towline::error if it could not be started.
 int run(run_options const&);
+/// The front of a job of several hosts: starts an agent on each, and stands between them. As run.
+int run_on_hosts(run_options const&);
+/// An agent: runs its host's part of a job for the front at the other end of standard input and output; the exit code.
+int agent();
 
 /// What the keeper needs to know from before the front changed it.
 struct surroundings {
     pid_t front = 0;
     int input = 0;                 ///< read by the rank that gets our standard input
     unsigned long descriptors = 0; ///< soft limit
-    std::vector<std::string> programs;  ///< of each part, the path that was found
+    std::vector<std::string> programs;  ///< of each part, the path that was found; of one without ranks here: empty
+    node_part const* node = nullptr;    ///< in a job of several nodes
 };
 
 /// Signals that are passed on to the ranks.
@@ -81,6 +100,12 @@ inline constexpr int forwarded_signals[] = {1 /*HUP*/,   2 /*INT*/,   3 /*QUIT*/
 
 /// The keeper's life, from its fork on; the exit code. Signals in `forwarded_signals` and SIGCHLD are blocked.
 int keep(run_options const&, surroundings const&);
+
+/// What every front does before it starts anything: signals are blocked and read from the descriptor that is returned, orphans become
+/// children, and the limit on descriptors is raised. Throws system_error.
+[[nodiscard]] base::unique_fd become_front(surroundings&);
+/// Forks the keeper; `in_keeper` runs there first. Its pid. Throws system_error.
+[[nodiscard]] pid_t start_keeper(run_options const&, surroundings const&, std::function<void()> const& in_keeper);
 /// Puts signal mask and actions back to what the front was started with; for a rank, before exec.
 void restore_signals() noexcept;
 

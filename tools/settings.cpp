@@ -1,3 +1,5 @@
+// Checks the settings of a command before it runs.
+
 #include "settings.hpp"
 
 #include "base/log.hpp"

@@ -1,3 +1,5 @@
+// Prints the counters of a job.
+
 #include "stats.hpp"
 
 #include <algorithm>
@@ -161,6 +163,13 @@ std::string stats_json(job::control_view const& view, double seconds)
     nlohmann::ordered_json const all{
         {"job", view.id()}, {"seconds", seconds}, {"ranks", std::move(ranks)}, {"total", object(total(view))}};
     return all.dump(2) + "\n";
+}
+
+bool write_file(std::string const& path, std::string const& text)
+{
+    FILE* file = std::fopen(path.c_str(), "we");
+    bool const written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    return (file == nullptr || std::fclose(file) == 0) && written;
 }
 
 std::string unwritable(std::string const& path)

@@ -12,6 +12,8 @@ namespace towline::tools {
 /// {"job", "seconds", "ranks": [{"rank", every counter by name}], "total": {...}}
 [[nodiscard]] std::string stats_json(job::control_view const&, double seconds);
 
+/// Writes the text to a new file; false, with errno, where that fails.
+[[nodiscard]] bool write_file(std::string const& path, std::string const& text);
 /// Why a file cannot be written there; empty if it can. Makes nothing.
 [[nodiscard]] std::string unwritable(std::string const& path);
 

@@ -432,7 +432,7 @@ std::string text_of(std::vector<answer> const& answers, double seconds)
 }
 
 /// Whole, or not at all.
-void write_file(std::string const& path, std::string const& text)
+void write_tuning(std::string const& path, std::string const& text)
 {
     std::string const fresh = fmt::format("{}.new-{}", path, ::getpid());
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(fresh.c_str(), "we"), &std::fclose);
@@ -467,7 +467,7 @@ int tune_as_rank(tune_options const& options)
     director leader(both, options.quick);
     auto const answers = leader.run();
     double const seconds = static_cast<double>(base::monotonic_ns() - from) / 1e9;
-    write_file(options.output, text_of(answers, seconds));
+    write_tuning(options.output, text_of(answers, seconds));
     auto const moved = std::count_if(answers.begin(), answers.end(), [](answer const& a) { return a.decided.value.has_value(); });
     fmt::print(stderr, "towline tune: {} of {} differ from what is shipped; written to {} after {:.1f} s\n", moved, answers.size(),
                options.output, seconds);

@@ -1,3 +1,5 @@
+// Prints `towline where`.
+
 #include "where.hpp"
 
 #include "base/clock.hpp"
@@ -50,7 +52,7 @@ int list(std::vector<running_job> const& jobs)
 
 } // namespace
 
-std::vector<std::string> lines_of(std::span<job::rank_slot const> slots)
+std::vector<std::string> lines_of(std::span<job::rank_slot const> slots, std::uint32_t node)
 {
     std::vector<job::rank_view> ranks;
     ranks.reserve(slots.size());
@@ -58,7 +60,10 @@ std::vector<std::string> lines_of(std::span<job::rank_slot const> slots)
         ranks.push_back(job::view_of(slot));
     job::look_at_processes(slots, ranks);
     auto situation = job::explain(ranks, base::monotonic_ns());
-    std::vector<std::string> lines = std::move(situation.ranks);
+    std::vector<std::string> lines;
+    for (std::size_t r = 0; r < situation.ranks.size(); ++r)
+        if (slots[r].node == node)
+            lines.push_back(std::move(situation.ranks[r]));
     for (auto const& cycle : situation.cycles)
         lines.push_back("they wait for each other: " + cycle);
     return lines;
@@ -85,7 +90,7 @@ int where(std::string const& which)
     auto const slots = job->window->slots();
     fmt::print("job {}: {} rank{}, runs for {}: {}\n", job->id, slots.size(), slots.size() == 1 ? "" : "s", how_long(job->seconds),
                shortened(job->command, 1000));
-    for (auto const& line : lines_of(slots))
+    for (auto const& line : lines_of(slots, job->window->node()))
         fmt::print("  {}\n", line);
     std::vector<std::string> pids;
     for (std::size_t r = 0; r < slots.size() && r < 64; ++r)

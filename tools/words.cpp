@@ -1,3 +1,5 @@
+// Parses the words behind mpiexec and mpirun.
+
 #include "words.hpp"
 
 #include "base/settings.hpp"
@@ -98,6 +100,9 @@ public:
             throw usage_error(fmt::format("-stdin {}: the job has {} ranks", o.stdin_rank, o.ranks()));
         if (o.output_from >= o.ranks())
             throw usage_error(fmt::format("-output-from {}: the job has {} ranks", o.output_from, o.ranks()));
+        for (auto& host : o.hosts)
+            if (host.slots == 0)
+                host.slots = per_host_;
         for (auto& part : o.parts) {
             if (part.folder.empty())
                 part.folder = folder_;
@@ -241,6 +246,7 @@ private:
     std::string folder_;  ///< of parts that name none
     std::string search_;
     bool configured_ = false;  ///< -configfile was the last
+    int per_host_ = 0;         ///< ranks that a host takes which has no number; 0: not told
     std::map<std::string, entry, std::less<>> options_;
 };
 
@@ -287,7 +293,7 @@ void reader::add_options()
         if (part_.ranks == 0)
             part_.ranks = n;
     });
-    add({"ppn", "perhost"}, 1, [](std::string const& option, values v) { (void)number(option, v[0], 1, 1 << 20); });
+    add({"ppn", "perhost"}, 1, [this](std::string const& option, values v) { per_host_ = number(option, v[0], 1, 1 << 20); });
     add({"wdir", "wd"}, 1, [this](std::string const&, values v) { part_.folder = v[0]; });
     add({"gwdir"}, 1, [this](std::string const&, values v) { folder_ = v[0]; });
     add({"path"}, 1, [this](std::string const&, values v) { part_.search = v[0]; });
@@ -304,20 +310,24 @@ void reader::add_options()
     });
 
     // Where.
-    auto const check = [](std::string const& option, std::string const& host) {
-        if (!is_this_machine(host))
-            throw usage_error(fmt::format("{} {}: this is another machine, and jobs run on this one, {}, alone so far", option, host,
-                                          own_name()));
+    // Where all of them are this machine, the job is an ordinary one.
+    auto const take = [&o](std::string const& option, std::function<std::vector<host_slots>()> const& read) {
+        try {
+            auto hosts = read();
+            if (!std::ranges::all_of(hosts, [](host_slots const& h) { return is_this_machine(h.name); }))
+                o.hosts = std::move(hosts);
+        } catch (usage_error const& e) {
+            throw usage_error(fmt::format("{}: {}", option, e.what()));
+        }
     };
-    add({"host", "hosts", "H", "hostlist", "machine", "machines", "machinelist"}, 1, [check](std::string const& option, values v) {
-        for (auto const& host : list_of(v[0]))
-            check(option, host);
+    add({"host", "hosts", "H", "hostlist", "machine", "machines", "machinelist"}, 1, [take](std::string const& option, values v) {
+        take(option, [&] { return hosts_in(v[0]); });
     });
-    add({"localhost"}, 1, [check](std::string const& option, values v) { check(option, v[0]); });
-    add({"f", "hostfile", "machinefile"}, 1, [check](std::string const& option, values v) {
-        for (auto const& host : hosts_of_file(content_of(option, v[0])))
-            check(option + ' ' + v[0] + ':', host);
+    add({"localhost"}, 1, [take](std::string const& option, values v) { take(option, [&] { return hosts_in(v[0]); }); });
+    add({"f", "hostfile", "machinefile"}, 1, [take](std::string const& option, values v) {
+        take(option + ' ' + v[0], [&] { return slots_of_file(content_of(option, v[0])); });
     });
+    add({"launcher-exec", "bootstrap-exec"}, 1, [&o](std::string const&, values v) { o.remote_shell = v[0]; });
 
     // Environment.
     add_environment("", [this]() -> environment_change& { return part_.environment; });
@@ -396,13 +406,14 @@ void reader::add_options()
                      "display-topo", "enable-recovery", "disable-recovery", "continuous", "hetero-nodes", "preload-binary", "novm",
                      "do-not-launch", "report-state-on-timeout", "get-stack-traces", "print-all-exitcodes", "enable-x",
                      "disable-x", "profile", "pmi-port", "skip-launch-node"}, 0);
-    add_meaningless({"prefix", "personality", "tune", "am", "display", "output", "iface", "rmk", "usize", "launcher-exec", "order-nodes",
+    add_meaningless({"prefix", "personality", "tune", "am", "display", "output", "iface", "rmk", "usize", "order-nodes",
                      "cpu-set", "cpu-list", "cpus-per-proc", "cpus-per-rank", "npersocket", "nameserver", "demux", "membind", "topolib",
-                     "preload-files", "report-pid", "report-uri", "leave-session-attached", "rankfile", "rf", "bootstrap-exec",
+                     "preload-files", "report-pid", "report-uri", "leave-session-attached", "rankfile", "rf",
                      "gpus-per-proc", "g", "gpu-subdevs-per-proc"}, 1);
     add({"launcher", "bootstrap"}, 1, [](std::string const& option, values v) {
-        if (v[0] != "fork")
-            throw usage_error(fmt::format("{} {}: ranks are forked on this machine; fork is expected", option, v[0]));
+        if (v[0] != "fork" && v[0] != "ssh")
+            throw usage_error(fmt::format("{} {}: ranks are forked on this machine, and started on others by ssh; fork or ssh is expected",
+                                          option, v[0]));
     });
 }
 

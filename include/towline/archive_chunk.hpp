@@ -42,8 +42,8 @@ public:
     [[nodiscard]] virtual void const* view(std::size_t i) = 0;
     /// Takes a given block over (a heap block the caller now owns); null if not possible.
     [[nodiscard]] virtual void* take(std::size_t i) = 0;
-    /// Takes over a block that the global operator delete may release, aligned to `alignment`, so that a std::vector can own it; null if not
-    /// possible, and where nobody knows better.
+    /// Takes over a block that the global operator delete may release, aligned to `alignment`, so that a std::vector can own it; null if
+    /// not possible, and where nobody knows better.
     [[nodiscard]] virtual void* take_for_delete([[maybe_unused]] std::size_t i, [[maybe_unused]] std::size_t alignment) { return nullptr; }
     /// Starts filling destination; the data are there when the source says that it is ready (memory: at once).
     virtual void fetch(std::size_t i, void* destination) = 0;

@@ -138,7 +138,10 @@ public:
     [[nodiscard]] std::byte const* end() const noexcept { return end_; }
     /// Whether what would end at this address is all there. A number: outside the archive there are no pointers. Only for ends that were
     /// computed from a count of one byte, which cannot overflow.
-    [[nodiscard, gnu::always_inline]] bool inside(std::uintptr_t end) const noexcept { return end <= reinterpret_cast<std::uintptr_t>(end_); }
+    [[nodiscard, gnu::always_inline]] bool inside(std::uintptr_t end) const noexcept
+    {
+        return end <= reinterpret_cast<std::uintptr_t>(end_);
+    }
     /// Whether 16 bytes can be read here.
     [[nodiscard, gnu::always_inline]] bool has_16(detail::in_cursor c) const noexcept { return c.p <= last_16_; }
     /// The next read_range finds the first byte of its count there; null again when it did.

@@ -194,17 +194,16 @@ std::optional<std::uint64_t> memory_kills(source const& from)
 {
     if (from.read_all == nullptr)
         return std::nullopt;
-    for (bool const v2 : {true, false}) {
-        auto const all = folders(from, "memory", v2);
-        if (all.empty())
-            continue;
-        std::istringstream lines(from.read_all(all.front() + (v2 ? "/memory.events" : "/memory.oom_control")));
-        std::string name;
-        std::uint64_t value = 0;
-        while (lines >> name >> value)
-            if (name == "oom_kill")
-                return value;
-    }
+    // The innermost that has a count: where v2's controller was not given on to a cgroup, what is in it belongs to the one above.
+    for (bool const v2 : {true, false})
+        for (auto const& folder : folders(from, "memory", v2)) {
+            std::istringstream lines(from.read_all(folder + (v2 ? "/memory.events" : "/memory.oom_control")));
+            std::string name;
+            std::uint64_t value = 0;
+            while (lines >> name >> value)
+                if (name == "oom_kill")
+                    return value;
+        }
     return std::nullopt;
 }
 

@@ -1,3 +1,5 @@
+// Parses TOWLINE_CHECK.
+
 #include "base/checking.hpp"
 
 #include "base/settings.hpp"

@@ -1,3 +1,5 @@
+// Calibration of the time-stamp counter.
+
 #include "base/clock.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Times reads of a few lines of a block, and decides by them whether it is in a cache.
+
 #include "base/coldness.hpp"
 
 #include "base/clock.hpp"

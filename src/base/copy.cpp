@@ -1,3 +1,5 @@
+// Chooses how a big block is copied: by its size, the processor, and where the memory is cached.
+
 #include "base/copy.hpp"
 
 #include "base/coldness.hpp"
@@ -31,8 +33,8 @@ using copy_ways::way;
 //    1 MiB cold / warm                              82 / 13       75 / 13                      52 / 37
 //    4 MiB cold                                    294           265                          195
 //
-// Zen 5, processors that share caches: the AVX2 loop below 32 KiB, rep movsb from there on (64 KiB read where it lies 1.05 and 0.91 us, 1 MiB
-// 11.1 and 9.4; 4 KiB 0.21 and 0.22).
+// Zen 5, processors that share caches: the AVX2 loop below 32 KiB, rep movsb from there on (64 KiB read where it lies 1.05 and 0.91 us, 1
+// MiB 11.1 and 9.4; 4 KiB 0.21 and 0.22).
 //
 // Intel Skylake-SP: the AVX2 loop is the best up to 256 KiB (44 GB/s warm, 28 by the two others) and from 16 MiB on (5.4 cold; 5.0, 5.0,
 // and past the caches 4 to 4.7), rep movsb between them (19.8 at 1 MiB; 19.5, 13).

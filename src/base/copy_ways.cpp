@@ -1,3 +1,5 @@
+// The loops of copies: non-temporal, taking lines, rep movsb.
+
 #include "base/copy_ways.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The text of a system_error.
+
 #include "towline/error.hpp"
 
 #include <fmt/format.h>

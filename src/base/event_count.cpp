@@ -1,3 +1,5 @@
+// The slow half of an event count: sleeping, and waking sleepers.
+
 #include "base/event_count.hpp"
 
 #include "base/futex.hpp"

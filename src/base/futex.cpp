@@ -1,3 +1,5 @@
+// The system calls of futexes.
+
 #include "base/futex.hpp"
 
 #include <cerrno>

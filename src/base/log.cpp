@@ -1,3 +1,5 @@
+// Writes lines of the log to standard error.
+
 #include "base/log.hpp"
 
 #include "base/settings.hpp"

@@ -1,3 +1,5 @@
+// Reads what the machine offers from the kernel.
+
 #include "base/machine.hpp"
 
 #include "base/unique_fd.hpp"

@@ -1,3 +1,5 @@
+// Escapes text that another process wrote.
+
 #include "base/printable.hpp"
 
 #include <cstddef>

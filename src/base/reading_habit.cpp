@@ -1,3 +1,5 @@
+// Measures whether the program reads what was copied for it.
+
 #include "base/reading_habit.hpp"
 
 #include "base/clock.hpp"

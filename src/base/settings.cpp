@@ -1,3 +1,5 @@
+// Reads and parses TOWLINE_* variables.
+
 #include "base/settings.hpp"
 
 #include "towline/error.hpp"

@@ -1,3 +1,5 @@
+// The table of all settings.
+
 #include "base/settings_table.hpp"
 
 #include "base/checking.hpp"
@@ -102,6 +104,24 @@ bool is_layout(std::string_view text)
     return find_word(text, {"pack", "pipelined", "basic", "memo", "optimized"}).has_value();
 }
 
+bool is_list_of_transports(std::string_view text)
+{
+    if (text.starts_with('^'))
+        text.remove_prefix(1);
+    while (!text.empty()) {
+        auto const word = text.substr(0, text.find(','));
+        if (word != "self" && word != "shm" && word != "datagram")
+            return false;
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+    }
+    return true;
+}
+
+bool is_security(std::string_view text)
+{
+    return find_word(text, {"authenticate", "encrypt"}).has_value();
+}
+
 bool is_level(std::string_view text)
 {
     return find_word(text, {"off", "error", "warning", "info", "debug"}).has_value();
@@ -143,6 +163,11 @@ constexpr std::array table{
     setting_entry{"TOWLINE_WAY", "auto, direct, relay or relay-past", "auto", "how messages of 2 KiB to 1 MiB travel", is_way},
     setting_entry{"TOWLINE_LAYOUT", "pack, pipelined, basic, memo or optimized", "optimized", "how messages of derived datatypes travel",
                   is_layout},
+    setting_entry{"TOWLINE_TRANSPORT", "a list with commas of self, shm, datagram, or ^ in front of those to leave out",
+                  "all that are needed", "what carries messages between ranks", is_list_of_transports},
+    setting_entry{"TOWLINE_INTERFACES", "a list", "a network that all machines share",
+                  "how machines of a job are reached: interfaces, addresses, 10.0.0.0/24", is_anything},
+    setting_entry{"TOWLINE_SECURITY", "authenticate or encrypt", "authenticate", "how packets between machines are protected", is_security},
     setting_entry{"TOWLINE_DETERMINISTIC", on_off, "off", "whether reductions combine in one order, whatever way they go", is_switch},
     setting_entry{"TOWLINE_WATCHDOG", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
                   "when nothing has moved for so long, tells who waits for whom", is_patience},

@@ -1,3 +1,5 @@
+// The error of a thread that could not be started.
+
 #include "base/threads.hpp"
 
 #include "base/machine.hpp"

@@ -3,6 +3,7 @@
 #include "engine/arrivals.hpp"
 
 #include "base/log.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -98,7 +99,7 @@ std::string resolve_block(block_state& b, wire::descriptor const& d, std::span<s
     case wire::how::staged:
     case wire::how::mapped:
         try {
-            b.data = heap::attach(wire::unpack(d.where), b.size);
+            b.data = heap::attach(heap::unpack(d.where), b.size);
             return {};
         } catch (error const& e) {
             return e.what();

@@ -58,7 +58,7 @@ void common::resolve(peer to, peer_state& p)
             p.maps = caps.can_map;
             p.gets = caps.can_get;
             p.max_inline = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_inline, 255));
-            p.max_eager = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_eager, std::size_t{1} << 30));
+            p.max_eager = static_cast<std::uint32_t>(std::min<std::size_t>(t->max_eager_to(to), std::size_t{1} << 30));
             // Release: a thread that finds the bit cleared sees the transport.
             p.flags.fetch_and(~peer_state::unresolved, std::memory_order_release);
             base::log(base::log_level::debug, "rank {} is reached by {}: messages of {} bytes, big blocks are {}{}", to, t->name(),

@@ -7,6 +7,7 @@
 #include "base/copy_ways.hpp"
 #include "base/idle.hpp"
 #include "base/log.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -57,7 +58,7 @@ bool cooperation::may_cooperate(message_state const& s, block_state const& b, vo
         (s.id_flags & wire::wants_released) == 0 || common_.is_dead(s.source))
         return false;
     auto const where = heap::find(destination, b.size);
-    return where && wire::pack(*where) && (config.shared_arena || where->arena == config.rank);
+    return where && heap::pack(*where) != 0 && (config.shared_arena || where->arena == config.rank);
 }
 
 message_state* cooperation::copy_together(message_state& s, std::size_t block, void* destination)
@@ -79,8 +80,8 @@ message_state* cooperation::copy_together(message_state& s, std::size_t block, v
     task->past_caches.store(how == base::copy_ways::way::past ? 1 : 0, std::memory_order_relaxed);
     copy_share mine = taker.begin();
     out_.post_control(s.source, wire::help,
-                      wire::help_message{s.id_flags >> wire::flag_bits, number, *wire::pack(*heap::find(task, sizeof *task)),
-                                         *wire::pack(*heap::find(destination, b.size)), block});
+                      wire::help_message{s.id_flags >> wire::flag_bits, number, heap::find_packed(task, sizeof *task),
+                                         heap::find_packed(destination, b.size), block});
     std::uint64_t own_bytes = 0;
     for (; mine.count != 0; mine = taker.take_front()) {
         std::uint64_t const at = units.begin(mine.first);
@@ -217,8 +218,8 @@ void cooperation::on_help(peer source, std::span<std::byte const> payload)
     if (!kept || !common_.peers[source].maps)
         return common_.drop(source, "a call for help with a block that is not there");
     help job{source, *m, nullptr, nullptr};
-    auto const task = wire::unpack(m->task);
-    auto const destination = wire::unpack(m->destination);
+    auto const task = heap::unpack(m->task);
+    auto const destination = heap::unpack(m->destination);
     try {
         // Only what the receiver may give is written: memory of its own arena.
         if (!common_.config.shared_arena && (task.arena != source || destination.arena != source))

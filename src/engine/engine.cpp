@@ -4,11 +4,13 @@
 #include "base/log.hpp"
 #include "engine/impl.hpp"
 #include "engine/living.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -46,6 +48,7 @@ void engine::impl::end()
     pending.clear();
     helpers.stop();
     tasks.end_tasks();
+    packets_owned.reset();
     config.transports.clear();  // from here on nothing writes into the destinations of fetches
     fetches.clear();
     counts.publish();
@@ -62,6 +65,8 @@ engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
 {
     living::add(*impl_);
     try {
+        impl_->packets_owned = packet_watch::make(*impl_);
+        impl_->packets = impl_->packets_owned.get();
         impl_->helpers.start();
         if (impl_->helper == nullptr && impl_->config.background && !impl_->config.one_thread && impl_->config.event != nullptr)
             impl_->behind.start();
@@ -125,7 +130,7 @@ bool engine::has_ended(peer who) const noexcept
     return is_gone(who) || (c.is_dead != nullptr && c.is_dead(c.context, who));
 }
 
-bool engine::shares_cores() const noexcept
+bool engine::is_oversubscribed() const noexcept
 {
     return impl_->config.oversubscribed;
 }
@@ -234,7 +239,8 @@ void engine::set_sizes(thresholds::sizes const& sizes) noexcept
 bool engine::drain(std::chrono::nanoseconds timeout)
 {
     auto const ended = [&m = *impl_] {
-        return m.queued_messages.load(std::memory_order_acquire) == 0 && m.pending.outstanding() == 0;
+        return m.queued_messages.load(std::memory_order_acquire) == 0 && m.pending.outstanding() == 0 &&
+               std::ranges::all_of(m.config.transports, [](auto const& t) { return t->drained(); });
     };
     bool all = wait(ended, "everything sent to be taken", timeout);
     // The caller is about to reuse the memory, or to end: not while a peer copies from it, unless that peer dies or leaves.
@@ -283,13 +289,12 @@ std::uint64_t engine::share(peer to, void const* data, std::size_t size) noexcep
     // Acquire: pairs with the thread that chose the transport.
     if ((p.flags.load(std::memory_order_acquire) & ~peer_state::queued) != 0 || (!p.maps && to != m.config.rank))
         return 0;
-    auto const where = heap::find(data, size);
-    return where ? wire::pack(*where).value_or(0) : 0;
+    return heap::find_packed(data, size);
 }
 
 void* engine::claim(std::uint64_t where, std::size_t size)
 {
-    heap::address const a = wire::unpack(where);
+    heap::address const a = heap::unpack(where);
     void* const block = heap::attach(a, size);
     impl_->counts.handed_over(size);
     if (a.arena < impl_->config.size)
@@ -299,7 +304,7 @@ void* engine::claim(std::uint64_t where, std::size_t size)
 
 std::byte const* engine::look(std::uint64_t where, std::size_t size)
 {
-    return static_cast<std::byte const*>(heap::attach(wire::unpack(where), size));
+    return static_cast<std::byte const*>(heap::attach(heap::unpack(where), size));
 }
 
 void engine::bring(void* to, std::byte const* from, std::size_t size) noexcept

@@ -329,7 +329,7 @@ public:
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
     /// setup::oversubscribed.
-    [[nodiscard]] bool shares_cores() const noexcept;
+    [[nodiscard]] bool is_oversubscribed() const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns
     /// how much it did (0: it found nothing to do). Before the first message only.
     void on_poll(int (*function)(void* context), void* context);

@@ -21,6 +21,7 @@
 #include "engine/fetching.hpp"
 #include "engine/onloading.hpp"
 #include "engine/outbox.hpp"
+#include "engine/packet_watch.hpp"
 #include "engine/poller.hpp"
 #include "engine/pushing.hpp"
 #include "engine/sender.hpp"
@@ -39,6 +40,7 @@ struct engine::impl final : poller {
     pushing windows{*this, out, pending};
     attachments attached{*this, windows};
     background behind{*this};
+    std::unique_ptr<packet_watch> packets_owned;
     onloading helpers{*this, behind, attached, tasks, fetches};
 
     // Sending (send.cpp).

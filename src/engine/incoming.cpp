@@ -3,6 +3,7 @@
 #include "engine/impl.hpp"
 
 #include "base/copy.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 

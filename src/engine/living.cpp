@@ -36,6 +36,8 @@ void after_fork_in_child()
     for (engine::impl* e : all().engines) {
         e->close();
         e->behind.forget_thread();
+        if (e->packets != nullptr)
+            e->packets->forget_thread();
     }
     all().mutex.unlock();
 }

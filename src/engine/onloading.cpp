@@ -179,7 +179,7 @@ nanoseconds onloading::poll_attentively(onload::helper_engine& self)
     if (!poller_.acquire_token()) {
         if (!alone)
             return thresholds::watch_first;
-        for (int i = 0; i < 32; ++i)
+        for (int i = 0; i < thresholds::token_pauses; ++i)
             base::cpu_relax();
         return nanoseconds::zero();
     }
@@ -198,8 +198,7 @@ nanoseconds onloading::poll_attentively(onload::helper_engine& self)
     bool const left = leaves();
     poller_.release_token();
     if (left) {
-        // A moment for the thread that asked for the token.
-        for (int i = 0; i < 64 && !self.waiting(); ++i)
+        for (int i = 0; i < thresholds::step_aside_pauses && !self.waiting(); ++i)
             base::cpu_relax();
         return nanoseconds::zero();
     }

@@ -2,6 +2,8 @@
 
 #include "engine/outbox.hpp"
 
+#include "heap/heap.hpp"
+
 #include <fmt/format.h>
 
 #include <utility>

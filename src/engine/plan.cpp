@@ -3,6 +3,7 @@
 #include "engine/plan.hpp"
 
 #include "base/copy.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -57,18 +58,18 @@ void message_plan::put_inside(planned& to, block const& b)
     inside += b.size;
 }
 
+bool message_plan::tell_where(planned& to, wire::how how, void const* data, std::size_t size)
+{
+    bool const own = to_ == common_.config.rank;
+    std::uint64_t const where = own ? reinterpret_cast<std::uintptr_t>(data) : heap::find_packed(data, size);
+    to.wire = wire::descriptor::make(own ? wire::within_a_rank(how) : how, size, where);
+    return where != 0;
+}
+
 bool message_plan::hand_over(planned& to, void* data, std::size_t size, wire::how how)
 {
-    if (to_ == common_.config.rank) {
-        how = how == wire::how::given ? wire::how::given_here : wire::how::staged_here;
-        to.wire = wire::descriptor::make(how, size, reinterpret_cast<std::uintptr_t>(data));
-    } else {
-        auto const where = heap::find(data, size);
-        auto const word = where ? wire::pack(*where) : std::nullopt;
-        if (!word)
-            return false;
-        to.wire = wire::descriptor::make(how, size, *word);
-    }
+    if (!tell_where(to, how, data, size))
+        return false;
     to.owned = data;
     to.leaves = true;
     return true;
@@ -88,17 +89,8 @@ bool message_plan::stage(planned& to, block const& b)
 
 bool message_plan::map(planned& to, block const& b)
 {
-    if (to_ == common_.config.rank) {
-        to.wire = wire::descriptor::make(wire::how::mapped_here, b.size, reinterpret_cast<std::uintptr_t>(b.data));
-    } else {
-        auto const where = heap::find(b.data, b.size);
-        auto const word = where ? wire::pack(*where) : std::nullopt;
-        if (!word)
-            return false;
-        to.wire = wire::descriptor::make(wire::how::mapped, b.size, *word);
-    }
-    to.kept = true;
-    return true;
+    to.kept = tell_where(to, wire::how::mapped, b.data, b.size);
+    return to.kept;
 }
 
 bool message_plan::attach(planned& to, block const& b)

@@ -39,6 +39,8 @@ public:
 private:
     bool inside_the_message(block const&, peer_state const&, std::uint64_t size_so_far) const;
     void put_inside(planned&, block const&);
+    /// Describes a block of the heap by its address. False: it has none, or none that fits a word.
+    bool tell_where(planned&, wire::how how, void const* data, std::size_t size);
     bool hand_over(planned&, void* data, std::size_t size, wire::how how);
     bool stage(planned&, block const&);
     bool map(planned&, block const&);

@@ -21,12 +21,30 @@ void poller::release_token() noexcept
         config.event->wake_all();
 }
 
+std::size_t poller::count_unweighted() const noexcept
+{
+    std::size_t n = 0;
+    while (n < config.transports.size() && config.transports[n]->wait_descriptor() < 0)
+        ++n;
+    return n;
+}
+
 int poller::poll_transports(int budget)
 {
     int n = 0;
-    for (auto const& t : config.transports)
-        n += t->poll(budget);
-    return n;
+    auto const& all = config.transports;
+    for (std::size_t i = 0; i < first_weighted_; ++i)
+        n += all[i]->poll(budget);
+    if (first_weighted_ == all.size()) [[likely]]
+        return n;
+    // A poll of a socket is a system call. While it finds nothing it must not slow down a wait for another rank of this node.
+    if (++unweighted_ % thresholds::polls_per_packet_poll != 0 && !packets_come_)
+        return n;
+    int found = 0;
+    for (std::size_t i = first_weighted_; i < all.size(); ++i)
+        found += all[i]->poll(budget);
+    packets_come_ = found != 0;
+    return n + found;
 }
 
 int poller::poll(int budget, caller who)

@@ -34,6 +34,8 @@ private:
     alignas(64) std::atomic<std::uint32_t> word_{0};
 };
 
+class packet_watch;
+
 /// Base of engine::impl, which does for it what is seldom due.
 class poller : public common {
 public:
@@ -71,6 +73,8 @@ public:
     /// order answers no more either). Token held.
     virtual void look_for_deaths(bool all = false) = 0;
 
+    packet_watch* packets = nullptr;  ///< null: no transport has a wait descriptor
+
     alignas(64) std::atomic<std::uint64_t> foreground_polls{0};  ///< rounds of polling by other threads than the background one
     // What the program installed (engine::on_poll, engine::on_long_wait), while no thread polled.
     int (*poll_function)(void*) = nullptr;
@@ -104,6 +108,10 @@ private:
     std::uint32_t idle_polls_ = 0;  ///< since something was handled
     std::uint32_t busy_polls_ = 0;
     std::atomic<bool> shares_core_{false};  ///< with something that ran during the last yield
+    std::size_t const first_weighted_ = count_unweighted();  ///< transports from here on have wait descriptors
+    std::uint32_t unweighted_ = 0;  ///< rounds without them
+    bool packets_come_ = false;     ///< the last poll of one found something
+    [[nodiscard]] std::size_t count_unweighted() const noexcept;
     polling_token token_;
 };
 

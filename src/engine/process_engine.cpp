@@ -10,6 +10,7 @@
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/job.hpp"
+#include "transport/table.hpp"
 
 #include <towline/error.hpp>
 
@@ -40,7 +41,7 @@ bool attach_works(job::membership& job)
     (void)::prctl(PR_SET_PTRACER, ::getppid(), 0, 0, 0);
     for (int r = 0; r < job.size(); ++r) {
         auto const& slot = job.slot(r);
-        if (r != job.rank() && slot.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined) &&
+        if (r != job.rank() && job.is_here(r) && slot.state.load(std::memory_order_acquire) == static_cast<std::uint32_t>(job::rank_state::joined) &&
             slot.pid_namespace.load(std::memory_order_relaxed) == job.self().pid_namespace.load(std::memory_order_relaxed))
             return engine::may_read_memory_of(slot.pid.load(std::memory_order_relaxed));
     }
@@ -60,6 +61,8 @@ void tell_of_process(job::membership& job)
 std::optional<process_card> process_of(void* context, peer p)
 {
     auto const& job = *static_cast<job::membership*>(context);
+    if (!job.is_here(static_cast<int>(p)))
+        return std::nullopt;
     auto const& slot = job.slot(static_cast<int>(p));
     auto const text = job.get(static_cast<int>(p), word_key);  // it is written after pid and namespace
     process_card card;
@@ -95,12 +98,18 @@ std::shared_ptr<heap::xpmem> attachments(job::membership& job)
 
 } // namespace
 
+bool process_uses_network()
+{
+    return transport::uses_network();
+}
+
 onload::placement process_onload()
 {
     auto& job = job::membership::instance();
     onload::surroundings s;
-    s.rank = static_cast<unsigned>(job.rank());
-    s.ranks = static_cast<unsigned>(job.size());
+    for (int r = 0; r < job.rank(); ++r)
+        s.rank += job.is_here(r) ? 1 : 0;
+    s.ranks = job.header().here;
     s.cores = job.header().cores;
     // A rank that is bound sees its own core only: the launcher tells of the others.
     auto const told = base::setting("TOWLINE_CORES");
@@ -133,9 +142,10 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.counters = job.self().counters;
     s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = job.is_oversubscribed();
-    s.background = background;
-    s.one_thread = one_thread;
-    if (!one_thread)
+    bool const network = process_uses_network();
+    s.background = background || network;
+    s.one_thread = one_thread && !network;
+    if (!s.one_thread)
         s.onload = process_onload();
     // Without a spare core the helper threads oversubscribe the machine: a rank that spins keeps one from copying.
     s.oversubscribed = s.oversubscribed || (s.onload.on && !s.onload.spare);

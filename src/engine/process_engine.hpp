@@ -11,6 +11,9 @@ namespace towline::engine {
 /// wrong setting.
 [[nodiscard]] onload::placement process_onload();
 
+/// Whether packets to other nodes need threads: they are acknowledged, and sent again, while the program computes. Joins the job.
+[[nodiscard]] bool process_uses_network();
+
 /// Builds the engine of this process from its membership and the transports that are there. Joins the job if that has not happened.
 /// The caller owns it and makes one at a time. `background`: answer peers while no thread of the program polls. `one_thread`: the
 /// program promises that one thread at a time calls, and nothing is on-loaded then; otherwise as process_onload says.

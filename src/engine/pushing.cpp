@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/copy.hpp"
 #include "base/idle.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -70,16 +71,15 @@ std::uint64_t pushing::receive_pushed(message_state& s, std::size_t block, void*
     window_slot* const slot = claim_window();
     if (slot == nullptr)
         return 0;
-    auto const where = heap::find(slot->window, sizeof *slot->window);
-    auto const word = where ? wire::pack(*where) : std::nullopt;
-    if (!word) {
+    std::uint64_t const word = heap::find_packed(slot->window, sizeof *slot->window);
+    if (word == 0) {
         free_window(*slot);
         return 0;
     }
     std::uint64_t const number = windows_.number_of(*slot);
     auto const use = static_cast<std::uint32_t>(number >> 32);
     slot->window->begin(use);
-    out_.post_control(s.source, wire::push, wire::push_message{s.id_flags >> wire::flag_bits, number, *word, block});
+    out_.post_control(s.source, wire::push, wire::push_message{s.id_flags >> wire::flag_bits, number, word, block});
     if (!is_entered(*slot->window, use, p)) {
         free_window(*slot);
         return 0;
@@ -168,7 +168,7 @@ void pushing::on_push(peer source, std::span<std::byte const> payload)
     if (!kept || !common_.peers[source].maps || kept->size > push_window::most_bytes)
         return common_.drop(source, "a call to push a block that is not there");
     push job{source, *m, nullptr, 0};
-    auto const where = wire::unpack(m->window);
+    auto const where = heap::unpack(m->window);
     try {
         if (!common_.config.shared_arena && where.arena != source)
             throw usage_error("an arena that is not its own");

@@ -28,7 +28,8 @@ sender::outcome sender::try_post(peer to, peer_state& p, transport::handler_id k
             switch (p.via->try_send(to, kind, head, body)) {
             case transport::send_status::sent: return outcome::taken;
             case transport::send_status::unreachable: suspect(to); return outcome::gone;
-            case transport::send_status::busy: break;
+            case transport::send_status::busy:
+            case transport::send_status::lent: break;  // try_send lends nothing
             }
             if (manner == when_busy::progress)
                 return outcome::busy;

@@ -130,6 +130,11 @@ inline constexpr std::uint32_t idle_polls_per_death_look = 256;
 /// Spins between two readings of the clock in a wait with a timeout (a reading takes 25 ns); a power of two.
 inline constexpr std::uint32_t spins_per_clock = 128;
 
+// Packets.
+
+/// Polls of shared memory for each poll of a socket that found nothing: 8 take about as long as one system call.
+inline constexpr std::uint32_t polls_per_packet_poll = 8;
+
 // Deaths.
 
 /// What a dead peer published is handled before it is buried: at most so many polls of so many messages each, as its neighbours may never
@@ -146,6 +151,22 @@ inline constexpr std::size_t onload_least = std::size_t{128} << 10;
 inline constexpr std::chrono::nanoseconds attention = std::chrono::milliseconds{2};
 /// On a core that it shares: looks before it sleeps where senders wake it.
 inline constexpr std::uint32_t attentive_polls = 256;
+/// Pauses (about 40 ns each) of the helper, on a core of its own, before it tries again to take the token that another thread holds; and
+/// for the thread that asked it for the token, to take that.
+inline constexpr int token_pauses = 32;
+inline constexpr int step_aside_pauses = 64;
+
+// The watchdog (watchdog.hpp).
+
+/// A wait is reported after this long, where TOWLINE_WATCHDOG says nothing else: longer than a phase of computing in most programs.
+inline constexpr std::chrono::seconds watchdog{60};
+/// The use of processors is measured over at least this long. The process computes if it had more than a fraction of a processor, or was
+/// interrupted more than once: where processors are oversubscribed a thread gets next to nothing, and is interrupted all the time.
+inline constexpr std::chrono::nanoseconds use_measured = std::chrono::seconds{1};
+inline constexpr std::int64_t busy_fraction = 20;
+inline constexpr std::int64_t interrupted_seldom = 1;
+/// The status with which the watchdog ends a job, as timeout(1) does.
+inline constexpr int watchdog_status = 124;
 
 // The background thread (background.hpp).
 

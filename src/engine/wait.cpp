@@ -1,5 +1,6 @@
 // Waits: poll and spin, then yield, then sleep. A thread that waits makes progress for the whole process.
 
+#include "engine/packet_watch.hpp"
 #include "engine/poller.hpp"
 
 #include "base/clock.hpp"
@@ -74,7 +75,7 @@ bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::c
         wants_token_.fetch_sub(1, std::memory_order_relaxed);
         wishes = false;
         for (auto const& t : config.transports) {
-            stay = stay && !t->pending();
+            stay = stay && t->arm();
             if (std::int64_t const at_most = t->sleep_limit_ns(); at_most >= 0)
                 limit = std::min(limit, std::chrono::nanoseconds(at_most));
         }
@@ -89,6 +90,8 @@ bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::c
     }
     bool woken = true;
     if (stay) {
+        if (packets != nullptr && !wishes)
+            packets->arm();
         counts.add(job::counter::sleeps, 1);
         woken = event.wait(key, limit);
     } else {

@@ -1,9 +1,12 @@
+// Publishes what this process waits for, and reports a job in which every rank waits.
+
 #include "engine/watchdog.hpp"
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/settings.hpp"
 #include "base/settings_table.hpp"
+#include "engine/thresholds.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -17,7 +20,8 @@ namespace {
 std::chrono::nanoseconds patience_from_settings()
 {
     base::check_setting("TOWLINE_WATCHDOG");
-    return base::parse_time_or_off(base::setting("TOWLINE_WATCHDOG").value_or("60")).value_or(std::chrono::seconds(60));
+    auto const wish = base::setting("TOWLINE_WATCHDOG");
+    return (wish ? base::parse_time_or_off(*wish) : std::nullopt).value_or(thresholds::watchdog);
 }
 
 /// What the threads of the process have had of the processors.
@@ -95,12 +99,12 @@ bool watchdog::look_from_outside(bool in_time) noexcept
 /// Other threads of the process are busy: what they do may be what everybody waits for.
 bool watchdog::computes()
 {
-    constexpr std::int64_t step = 1'000'000'000;
     std::int64_t const now = base::monotonic_ns();
-    if (now - measured_ns_ >= step) {
+    if (now - measured_ns_ >= thresholds::use_measured.count()) {
         auto const [ns, interruptions] = use_of_processors_now();
-        // Where the processors are crowded a thread gets next to nothing of them, and is interrupted all the time. At first it is unknown.
-        computes_ = measured_ns_ == 0 || (ns - processor_ns_) * 20 > now - measured_ns_ || interruptions - interruptions_ > 1;
+        // The first time it is unknown.
+        computes_ = measured_ns_ == 0 || (ns - processor_ns_) * thresholds::busy_fraction > now - measured_ns_ ||
+                    interruptions - interruptions_ > thresholds::interrupted_seldom;
         measured_ns_ = now;
         processor_ns_ = ns;
         interruptions_ = interruptions;
@@ -161,7 +165,7 @@ void watchdog::search()
     for (auto const& cycle : situation.cycles)
         base::log_line("they wait for each other: " + cycle);
     if (aborts_)
-        job::abort_process(&job_, 124, "The job ends here, because TOWLINE_WATCHDOG_ABORT is on.");
+        job::abort_process(&job_, thresholds::watchdog_status, "The job ends here, because TOWLINE_WATCHDOG_ABORT is on.");
 }
 
 } // namespace towline::engine

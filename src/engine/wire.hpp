@@ -2,7 +2,6 @@
 // What engines say to each other (docs/wire.md, "Engine messages"). Little-endian, 8-byte aligned.
 // Everything that arrives is checked before it is believed; the checks of lengths are here.
 
-#include "heap/heap.hpp"
 #include "transport/transport.hpp"
 
 #include <cstddef>
@@ -54,6 +53,11 @@ enum class how : std::uint8_t {
     given_here, staged_here, mapped_here,  ///< the same, but where = pointer; only from a rank to itself
     count_
 };
+/// The same of a block that a rank sends to itself.
+[[nodiscard]] constexpr how within_a_rank(how h) noexcept
+{
+    return h == how::given ? how::given_here : h == how::staged ? how::staged_here : how::mapped_here;
+}
 
 struct descriptor {
     std::uint64_t size_how;  ///< size << 8 | how
@@ -123,18 +127,6 @@ inline constexpr std::uint64_t refused = ~std::uint64_t{0};
 inline constexpr std::size_t least_eager = 64;
 
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t n) noexcept { return (n + 7) & ~std::uint64_t{7}; }
-
-/// A shared address in one word: arena << 44 | offset. Nothing if it does not fit (then the block travels another way).
-[[nodiscard]] inline std::optional<std::uint64_t> pack(heap::address a) noexcept
-{
-    if (a.arena >= (1u << 20) || a.offset >= (std::uint64_t{1} << 44))
-        return std::nullopt;
-    return std::uint64_t{a.arena} << 44 | a.offset;
-}
-[[nodiscard]] inline heap::address unpack(std::uint64_t word) noexcept
-{
-    return {static_cast<std::uint32_t>(word >> 44), 0, word & ((std::uint64_t{1} << 44) - 1)};
-}
 
 /// Reads a fixed-size struct from the front of a payload; the payload's length is checked first.
 template <class T>

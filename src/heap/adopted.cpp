@@ -1,3 +1,5 @@
+// Maps pages of the arena at addresses of the program.
+
 #include "heap/adopted.hpp"
 
 #include "base/log.hpp"

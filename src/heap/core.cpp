@@ -1,3 +1,5 @@
+// Sets the heap up, and allocates from its extents and its pool.
+
 #include "heap/core.hpp"
 
 #include "base/log.hpp"

@@ -1,3 +1,5 @@
+// Cuts the arena into extents, and joins them again.
+
 #include "heap/extents.hpp"
 
 #include <algorithm>
@@ -19,8 +21,8 @@ std::uint32_t extents::bin_ceiling(std::uint32_t size) noexcept
 {
     if (size < 64)
         return size;
-    std::uint32_t const step = 1u << (std::bit_width(size) - 6);
-    return (size + step - 1) & ~(step - 1);
+    std::uint32_t const width = 1u << (std::bit_width(size) - 6);
+    return (size + width - 1) & ~(width - 1);
 }
 
 void extents::set(std::uint32_t at, std::uint32_t size, state is) noexcept

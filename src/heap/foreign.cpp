@@ -1,3 +1,5 @@
+// Remembers the sizes of peers' blocks that objects of this process own.
+
 #include "heap/foreign.hpp"
 
 #include <sys/mman.h>

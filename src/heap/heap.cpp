@@ -1,3 +1,5 @@
+// The functions of the heap, on its one object.
+
 #include "heap/heap.hpp"
 
 #include "base/log.hpp"

@@ -69,6 +69,22 @@ void note_owned(void const* block, std::size_t size) noexcept;
 /// segment of the job (a corrupt or hostile address), system_error if mapping is refused. Costs a load and compares after the first use.
 [[nodiscard]] void* attach(address where, std::size_t size);
 
+/// An address in one word: arena << 44 | offset. 0 is none, as offsets begin behind the inbox; 0, too, where the address does not fit.
+[[nodiscard]] constexpr std::uint64_t pack(address a) noexcept
+{
+    return a.arena >> 20 != 0 || a.offset >> 44 != 0 ? 0 : std::uint64_t{a.arena} << 44 | a.offset;
+}
+[[nodiscard]] constexpr address unpack(std::uint64_t word) noexcept
+{
+    return {static_cast<std::uint32_t>(word >> 44), 0, word & ((std::uint64_t{1} << 44) - 1)};
+}
+/// `find`, in one word.
+[[nodiscard]] inline std::uint64_t find_packed(void const* pointer, std::size_t size) noexcept
+{
+    auto const where = find(pointer, size);
+    return where ? pack(*where) : 0;
+}
+
 /// The inbox area at the head of a rank's segment (header().inbox_bytes, zero at first), mapped on first use. For the shm transport.
 [[nodiscard]] std::span<std::byte> inbox(int rank);
 

@@ -1,3 +1,5 @@
+// Looks up, evicts and invalidates registrations.
+
 #include "heap/registration_cache.hpp"
 
 #include <algorithm>

@@ -21,10 +21,10 @@
 //                                            function of the program's is patched: memory that the program maps and unmaps by itself is
 //                                            registered for one transfer only, never kept.
 //   a peer's memory, attached by XPMEM       Nothing needs to be said. An attachment shows a range of the peer's *addresses*, not of its
-//                                            pages: when the peer frees memory and the kernel takes the pages, the driver, which watches the
-//                                            peer's page tables, takes them out of every attachment, and the next access here finds what
-//                                            lies at that address of the peer then. What is read through it is what process_vm_readv would
-//                                            read at that moment; so a stale page cannot be seen, and a peer's free needs no message.
+//                                            pages: when the peer frees memory and the kernel takes the pages, the driver, which watches
+//                                            the peer's page tables, takes them out of every attachment, and the next access here finds
+//                                            what lies at that address of the peer then. What is read through it is what process_vm_readv
+//                                            would read at that moment; so a stale page cannot be seen, and a peer's free needs no message.
 //   a peer that is gone                      `invalidate_space`.
 //
 // Thread-safe. The back-end is called with the cache locked, one call at a time; it must not call the cache.

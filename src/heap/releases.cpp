@@ -1,3 +1,5 @@
+// The watchers of released memory.
+
 #include "heap/releases.hpp"
 
 #include "heap/core.hpp"

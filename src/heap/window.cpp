@@ -1,3 +1,5 @@
+// Reserves and maps the window of segments.
+
 #include "heap/window.hpp"
 
 #include "job/job.hpp"

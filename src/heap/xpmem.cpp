@@ -1,3 +1,5 @@
+// Speaks to the XPMEM driver.
+
 #include "heap/xpmem.hpp"
 
 #include "base/unique_fd.hpp"

@@ -1,7 +1,10 @@
 #pragma once
 // The control block: the first bytes of the job file (docs/wire.md, "The job file").
-// One sealed memfd per job and node holds everything that processes share: this block, then one segment per rank.
+// One sealed memfd per job and node holds everything that the processes of a node share: this block, then one segment per rank.
 // The launcher creates it; each rank inherits its descriptor. Offsets are bytes from the start of the file.
+//
+// There is a slot for every rank of the job. The slots of ranks on other nodes are copies that this node's keeper brings up to date: who,
+// except for pid and cpu, and the card. Their segments are holes of the file that nobody maps.
 
 #include "base/event_count.hpp"
 #include "job/counters.hpp"
@@ -15,7 +18,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 4;
+inline constexpr std::uint32_t control_version = 5;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
@@ -36,6 +39,7 @@ struct alignas(4096) rank_slot {
     std::atomic<std::uint32_t> program; ///< number + 1 of the program among those that the launcher was given; 0: it does not say
     std::atomic<std::uint64_t> pid_namespace; ///< in which `pid` counts (inode of the namespace)
     std::atomic<std::uint32_t> marks;  ///< of rank_mark
+    std::uint32_t node;                ///< on which the rank runs; written by the launcher before the rank starts
     std::atomic<std::int64_t> xpmem_segment;  ///< over its address space; 0: none
     // sleeping; on a line of its own
     base::event_count event;
@@ -61,16 +65,22 @@ struct alignas(4096) control_header {
     std::array<char, 32> job_id;  ///< printable, unique on this machine
     std::array<std::byte, 32> key; ///< secret of the job
     base::fence_side fences;
-    std::uint32_t cores;          ///< cores (after cgroup quota) that the job's ranks share
+    std::uint32_t cores;          ///< cores (after cgroup quota) that the ranks on this node share
     std::uint32_t keep_going;     ///< 1: a dead rank turns into errors at calls; 0: it ends the job
     std::uint32_t bound;          ///< 1: ranks are pinned to cores
     // changing
     alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
     /// Futex word: bumped when a fence may be complete, and when a rank leaves or dies.
     alignas(64) std::atomic<std::uint32_t> fence_generation;
+    /// Futex word for the keeper, in a job of several nodes: bumped when a rank of this node has arrived at a fence, or left.
+    std::atomic<std::uint32_t> news;
     // again as the launcher wrote it
     alignas(64) std::uint64_t tuned;         ///< 1: `tuning` holds for all ranks; 0: nobody has looked for measured sizes
     std::array<std::uint64_t, 31> tuning;    ///< what the engines choose by, as engine/tuning.hpp writes it
+    std::uint32_t node;           ///< whose file this is
+    std::uint32_t nodes;          ///< machines, or parts of machines that share no memory
+    std::uint32_t here;           ///< ranks on this node
+    std::array<char, 64> address; ///< IP address at which other nodes reach this one, in digits; empty: the loopback
 };
 static_assert(sizeof(control_header) == 4096);
 

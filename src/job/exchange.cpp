@@ -69,6 +69,15 @@ std::optional<std::string> membership::get(int rank, std::string_view key) const
     return found;
 }
 
+/// Other nodes learn from the keeper what happened to this rank.
+void membership::tell_keeper() noexcept
+{
+    if (header_->nodes < 2)
+        return;
+    header_->news.fetch_add(1, std::memory_order_seq_cst);
+    base::futex_wake_all(header_->news);
+}
+
 void membership::fence(std::chrono::milliseconds timeout, char const* call)
 {
     if (forked())
@@ -76,6 +85,7 @@ void membership::fence(std::chrono::milliseconds timeout, char const* call)
     static std::atomic<std::uint32_t> deaths_told{0};
     auto& generation = header_->fence_generation;
     std::uint32_t const number = self().fences.fetch_add(1, std::memory_order_seq_cst) + 1;
+    tell_keeper();
     base::deadline const end(timeout);
 
     // Missing ranks are alive and have not arrived here. (Arrivals wrap around after 2^32 fences.)
@@ -157,6 +167,7 @@ void membership::leave() noexcept
         return;
     header_->fence_generation.fetch_add(1, std::memory_order_seq_cst);
     base::futex_wake_all(header_->fence_generation);
+    tell_keeper();
 }
 
 void abort_process(membership* of, int code, std::string_view explanation) noexcept

@@ -1,3 +1,5 @@
+// Makes the job file.
+
 #include "job/file.hpp"
 
 #include "base/futex.hpp"
@@ -11,7 +13,6 @@
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -100,6 +101,20 @@ void fill_random(void* to, std::size_t size)
 
 } // namespace
 
+std::array<std::byte, 32> new_key()
+{
+    std::array<std::byte, 32> key{};
+    fill_random(key.data(), key.size());
+    return key;
+}
+
+std::string new_id()
+{
+    std::uint64_t number = 0;
+    fill_random(&number, sizeof number);
+    return fmt::format("{}-{:012x}", getpid(), number >> 16);
+}
+
 std::uint64_t default_segment_bytes(std::uint32_t size)
 {
     check_size(size);
@@ -145,16 +160,24 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
     header.cores = options.cores != 0 ? options.cores : base::usable_cores();
     header.keep_going = options.keep_going ? 1 : 0;
     header.bound = options.bound ? 1 : 0;
+    header.nodes = 1;
+    header.here = size;
+    auto* const slots = reinterpret_cast<rank_slot*>(&header + 1);
+    if (!options.node_of.empty()) {
+        header.node = options.node;
+        header.here = static_cast<std::uint32_t>(std::ranges::count(options.node_of, options.node));
+        header.nodes = *std::ranges::max_element(options.node_of) + 1;
+        for (std::size_t r = 0; r < options.node_of.size(); ++r)
+            slots[r].node = options.node_of[r];
+        options.address.copy(header.address.data(), header.address.size() - 1);
+    }
     header.tuned = options.tuning.empty() ? 0 : 1;
     std::copy_n(options.tuning.begin(), std::min(options.tuning.size(), header.tuning.size()), header.tuning.begin());
     bool const barrier = base::setting_switch("TOWLINE_MEMBARRIER", true) && base::register_membarrier();
     header.fences = barrier ? base::fence_side::sleeper_fences : base::fence_side::notifier_fences;
     try {
-        fill_random(header.key.data(), header.key.size());
-        std::uint64_t number = 0;
-        fill_random(&number, sizeof number);
-        std::snprintf(header.job_id.data(), header.job_id.size(), "%d-%012llx", static_cast<int>(getpid()),
-                      static_cast<unsigned long long>(number >> 16));
+        header.key = options.key != nullptr ? *options.key : new_key();
+        (options.id.empty() ? new_id() : options.id).copy(header.job_id.data(), header.job_id.size() - 1);
     } catch (...) {
         munmap(memory, mapped);
         throw;
@@ -196,6 +219,10 @@ char const* check_control(control_header const& header, std::uint64_t file_bytes
         return "its kind of fences is unknown";
     if (header.cores == 0)
         return "it has no cores";
+    if (header.node >= header.nodes || header.here > header.size)
+        return "its nodes are impossible";
+    if (std::memchr(header.address.data(), 0, header.address.size()) == nullptr)
+        return "its address has no end";
     return nullptr;
 }
 
@@ -221,7 +248,7 @@ checked_header read_header(int job_fd)
     auto const& header = *reinterpret_cast<control_header const*>(copy.data());
     if (char const* const wrong = check_control(header, static_cast<std::uint64_t>(about.st_size)); wrong != nullptr)
         throw error(wrong);
-    return {header.size, base::printable(header.job_id.data())};
+    return {header.size, base::printable(header.job_id.data()), header.node};
 }
 
 control_view::control_view(int job_fd)
@@ -249,11 +276,16 @@ bool control_view::mark_dead(int rank, int status) noexcept
         static_cast<std::uint32_t>(rank_state::dead))
         return false;
     header_->deaths.fetch_add(1, std::memory_order_seq_cst);
-    header_->fence_generation.fetch_add(1, std::memory_order_seq_cst);
-    base::futex_wake_all(header_->fence_generation);
+    wake_fences();
     for (auto& other : all)
         other.event.wake_all();
     return true;
+}
+
+void control_view::wake_fences() noexcept
+{
+    header_->fence_generation.fetch_add(1, std::memory_order_seq_cst);
+    base::futex_wake_all(header_->fence_generation);
 }
 
 } // namespace towline::job

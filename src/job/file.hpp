@@ -4,6 +4,8 @@
 #include "base/unique_fd.hpp"
 #include "job/control.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,7 +21,17 @@ struct job_options {
     bool keep_going = false;
     bool bound = false;
     std::span<std::uint64_t const> tuning{};  ///< for control_header::tuning; empty: nobody has looked
+    /// Of a job of several nodes; empty: there is one.
+    std::span<std::uint32_t const> node_of{};  ///< each rank's node
+    std::uint32_t node = 0;                    ///< whose file this is
+    std::string id{};                          ///< of the job, at most 31 bytes; empty: a new one
+    std::array<std::byte, 32> const* key = nullptr;  ///< of the job; null: a new one
+    std::string address{};                     ///< control_header::address
 };
+
+/// The secret, and the name on its machine, of a new job.
+[[nodiscard]] std::array<std::byte, 32> new_key();
+[[nodiscard]] std::string new_id();
 
 /// Address space for each rank's arena: 64 GiB or four times the memory, whichever is more (a power of two), so that nobody ever runs
 /// out of it; less where all segments would pass 32 TiB together (1 TiB with sanitizers, 8 GiB each), RLIMIT_FSIZE, or half of RLIMIT_AS.
@@ -46,6 +58,8 @@ public:
 
     /// Marks a rank dead with its wait(2) status and wakes everybody who may wait for it. Once per rank; false if it was dead already.
     bool mark_dead(int rank, int status) noexcept;
+    /// What is told about a rank has changed: wakes those who wait at a fence.
+    void wake_fences() noexcept;
 
 private:
     control_header* header_;
@@ -57,6 +71,7 @@ private:
 struct checked_header {
     std::uint32_t size = 0;
     std::string id;  ///< printable
+    std::uint32_t node = 0;  ///< whose file it is
 };
 /// Reads the header of a file that another process made, and that may be hostile. Throws error: it is no job file that this version knows,
 /// or one that could shrink under its readers.

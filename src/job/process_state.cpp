@@ -1,3 +1,5 @@
+// Reads the state of a rank's process from /proc.
+
 #include "job/process_state.hpp"
 
 #include "base/machine.hpp"

@@ -1,3 +1,5 @@
+// Reads what ranks report, and finds ranks that wait for each other.
+
 #include "job/waits.hpp"
 
 #include "base/printable.hpp"

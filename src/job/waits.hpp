@@ -102,7 +102,8 @@ struct rank_view {
 [[nodiscard]] std::string describe(waited_operation const&, std::size_t self);
 
 struct situation {
-    std::vector<std::string> ranks;   ///< "rank 0 waits in MPI_Recv for rank 1, tag 7 (MPI_COMM_WORLD), for 61 s"; those that do the same in one
+    /// "rank 0 waits in MPI_Recv for rank 1, tag 7 (MPI_COMM_WORLD), for 61 s"; those that do the same in one.
+    std::vector<std::string> ranks;
     std::vector<std::string> cycles;  ///< "rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for rank 0, tag 9"
 };
 [[nodiscard]] situation explain(std::span<rank_view const>, std::int64_t now_ns);

@@ -8,12 +8,12 @@
 //
 // The idea is the on-loading of MVAPICH2 and its successors: task queues and signal queues between a process and a core that copies.
 //
-// A DMA engine (Intel DSA, say) is one file more: a class derived from copy_engine, and a line in `open` (placement.hpp). What it has to do:
-//   submit   Writes one descriptor per range (a batch descriptor for a list) into the portal of a work queue: opcode *memory move*, source,
-//            destination, size (cut at the queue's max_transfer_size), address of the completion record. ENQCMD where the queue is shared
-//            (a retry is `busy`: return 0), MOVDIR64B where it is dedicated (count the queue's room here; `busy` when it is full).
-//            Completion records (32 bytes, aligned to 32) lie in memory that is allocated when the engine is made, one per descriptor of the
-//            queue: nothing is allocated here. Only reach::here: `caps` says so, and other tasks are never submitted.
+// A DMA engine (Intel DSA, say) is one file more: a class derived from copy_engine, and a line in `open` (placement.hpp). What it has to
+//   do: submit   Writes one descriptor per range (a batch descriptor for a list) into the portal of a work queue: opcode *memory move*,
+//            source, destination, size (cut at the queue's max_transfer_size), address of the completion record. ENQCMD where the queue is
+//            shared (a retry is `busy`: return 0), MOVDIR64B where it is dedicated (count the queue's room here; `busy` when it is full).
+//            Completion records (32 bytes, aligned to 32) lie in memory that is allocated when the engine is made, one per descriptor of
+//            the queue: nothing is allocated here. Only reach::here: `caps` says so, and other tasks are never submitted.
 //   poll     Looks at the status byte of the records, oldest first. 1: done. 3: a page fault without *block on fault*: the record tells
 //            how many bytes were moved (`bytes completed`) and the address: touch that page (a plain load or store), and submit the rest
 //            of the range as a descriptor of its own; after a second fault at the same page copy it by base::copy_block. Anything else
@@ -82,7 +82,8 @@ public:
     /// Ends that were not told yet, at most as many as there is room for. One thread at a time (with `help` and `stop`). Ends come in any
     /// order.
     [[nodiscard]] virtual std::size_t poll(std::span<completion>) noexcept = 0;
-    /// Copies a part of what is under way on the calling thread, which has nothing better to do: some 10 us. False: nothing is left to take.
+    /// Copies a part of what is under way on the calling thread, which has nothing better to do: some 10 us. False: nothing is left to
+    /// take.
     virtual bool help() noexcept { return false; }
     /// A poll would find something. Any thread.
     [[nodiscard]] virtual bool ready() const noexcept = 0;

@@ -1,3 +1,5 @@
+// The helper thread: takes tasks, copies, sleeps.
+
 #include "onload/helper_engine.hpp"
 
 #include "base/clock.hpp"

@@ -1,3 +1,5 @@
+// Copies inside submit.
+
 #include "onload/inline_engine.hpp"
 
 #include "onload/move.hpp"

@@ -1,3 +1,5 @@
+// Copies the ranges of a task.
+
 #include "onload/move.hpp"
 
 #include "base/copy.hpp"

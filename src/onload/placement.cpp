@@ -1,3 +1,5 @@
+// Parses TOWLINE_ONLOAD, and chooses the helper's core.
+
 #include "onload/placement.hpp"
 
 #include "base/log.hpp"

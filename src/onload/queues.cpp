@@ -1,3 +1,5 @@
+// Claims and completes chunks of tasks.
+
 #include "onload/queues.hpp"
 
 #include <algorithm>

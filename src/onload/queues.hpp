@@ -21,7 +21,8 @@
 namespace towline::onload {
 
 struct alignas(64) task_slot {
-    /// Low half of the position in the upper half, chunks that nobody has claimed in the lower. Released by submit, behind everything below.
+    /// Low half of the position in the upper half, chunks that nobody has claimed in the lower. Released by submit, behind everything
+    /// below.
     std::atomic<std::uint64_t> claim{0};
     std::atomic<std::uint32_t> ended{0};   ///< chunks
     std::atomic<int> error{0};             ///< of the first chunk that failed
@@ -86,7 +87,8 @@ public:
 
 private:
     [[nodiscard]] task_slot& slot(std::uint64_t position) const noexcept { return slots_[position & mask_]; }
-    /// Claims chunks of that task, at most so many: how many, with the number of the first; 0: none is left (or the slot is another task's).
+    /// Claims chunks of that task, at most so many: how many, with the number of the first; 0: none is left (or the slot is another
+    /// task's).
     [[nodiscard]] static std::uint32_t claim(task_slot&, std::uint64_t position, std::uint32_t most, std::uint32_t& first) noexcept;
     /// Copies a claimed chunk. True where the task has ended with it.
     [[nodiscard]] static bool copy(task_slot&, std::uint64_t position, std::uint32_t chunk, list_place&, bool helper) noexcept;

@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import JobTest, TOWLINE, program
 
-VERSION = 4
+VERSION = 5
 PAGE = 4096
 SLOT = 4096
 SEGMENT = 16 << 20
@@ -35,6 +35,7 @@ class JobFile:
         inbox = (4096 + size * 64 + 65535) // 65536 * 65536
         header = struct.pack("<8sIIQQQ32s32sIIII", b"towline1", VERSION, size, control_bytes(size), SEGMENT, inbox, name, b"k" * 32, 0, 2, 0, 0)
         os.pwrite(self.fd, header, 0)
+        os.pwrite(self.fd, struct.pack("<III", 0, 1, size), 512)
         self.map = mmap.mmap(self.fd, PAGE + size * SLOT)
         if sealed:
             fcntl.fcntl(self.fd, F_ADD_SEALS, SEALS)

@@ -71,8 +71,8 @@ class Limited(JobTest):
         self.addCleanup(cgroups.remove, self.folder)  # before the look at what stays
         cgroups.limit_memory(self.folder, 192 << 20)
 
-    def run_limited(self, *words, **settings):
-        return cgroups.run_in(self.folder, run_command(2, program("memory"), *words), dict(self.env, **settings))
+    def run_limited(self, *words, folder=None, **settings):
+        return cgroups.run_in(folder or self.folder, run_command(2, program("memory"), *words), dict(self.env, **settings))
 
     def test_what_does_not_fit_is_refused_or_leaves_the_heap(self):
         for kib in (64, 256, 1024, 16 << 10, 64 << 10):
@@ -89,10 +89,20 @@ class Limited(JobTest):
 
     def test_who_touches_more_is_told_of_with_the_limit(self):
         for kib in (64, 16 << 10):
-            done = self.run_limited("overrun", str(kib))
-            self.assertEqual((done.returncode, done.stdout), (137, ""), done.stderr)
-            self.assertRegex(done.stderr, r"^towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): "
-                                          r"the memory limit of its cgroup \(192 MiB, /\S+\) was reached; the job is ended\n$")
+            self.overruns(kib)
+
+    def overruns(self, kib, folder=None):
+        done = self.run_limited("overrun", str(kib), folder=folder)
+        self.assertEqual((done.returncode, done.stdout), (137, ""), done.stderr)
+        self.assertRegex(done.stderr, r"^towline: rank 1 \(pid \d+ on \S+\) was killed by signal 9 \(SIGKILL, Killed\): the memory limit of its "
+                                      rf"cgroup \(192 MiB, {re.escape(self.folder)}\) was reached; the job is ended\n$")
+
+    def test_the_limit_of_the_cgroup_above(self):
+        """With v2 the one below has no files of memory: its controller is not given on."""
+        below = f"{self.folder}/below"
+        os.mkdir(below)
+        self.addCleanup(cgroups.remove, below)
+        self.overruns(16 << 10, folder=below)
 
 
 if __name__ == "__main__":

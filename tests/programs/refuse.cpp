@@ -21,8 +21,8 @@ int main(int argc, char** argv)
     if (filter == nullptr)
         return 77;
     constexpr unsigned populate_write = 23;  // MADV_POPULATE_WRITE
-    if (populate && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EFAULT), SCMP_SYS(madvise), 2, SCMP_A1(SCMP_CMP_GE, 4 << 20),
-                                     SCMP_A2(SCMP_CMP_EQ, populate_write)) != 0)
+    scmp_arg_cmp const big_ones[] = {{1, SCMP_CMP_GE, 4 << 20, 0}, {2, SCMP_CMP_EQ, populate_write, 0}};
+    if (populate && seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EFAULT), SCMP_SYS(madvise), 2, big_ones) != 0)
         return 77;
     for (int const call : {SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev)})
         if (!populate && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), call, 0) != 0)

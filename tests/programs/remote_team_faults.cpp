@@ -214,8 +214,8 @@ int main(int argc, char** argv)
         late(w, argc > 2);
     else if (what == "differ")
         differ(w);
-    else if (what == "unfit")
+    else {
+        CHECK(what == "unfit");
         unfit(w);
-    else
-        CHECK(!"a scenario");
+    }
 }

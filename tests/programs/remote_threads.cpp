@@ -53,7 +53,7 @@ int main(int, char** argv)
         allow(4 * giga, some ? giga / 2 : 64 * giga);
         try {
             towline::world w;
-            CHECK(!"a world without threads");
+            check(false, "a world that cannot have its threads is refused", __FILE__, __LINE__);
         } catch (towline::system_error const& e) {
             std::string const text = e.what();
             char const* const which = some ? "of 64 (TOWLINE_WORKERS)" : "cannot start";

@@ -11,8 +11,8 @@ namespace towline::detail {
 
 template <class M> inline constexpr bool is_slot = !std::is_const_v<M> && !std::is_reference_v<M>;
 
-/// Runs of members that are their bytes in memory. If those of a run lie one behind the other in the object, as they do in the archive, they
-/// move at one stroke; whether they do the compiler sees from the members' addresses.
+/// Runs of members that are their bytes in memory. If those of a run lie one behind the other in the object, as they do in the archive,
+/// they move at one stroke; whether they do the compiler sees from the members' addresses.
 template <class... M> struct raw_runs {
     static constexpr bool raw[sizeof...(M)] = {(bitwise<std::remove_cv_t<M>> && !has_serializer<std::remove_cv_t<M>>)...};
     static constexpr std::size_t sizes[sizeof...(M)] = {sizeof(M)...};

@@ -19,13 +19,14 @@ template <class E> struct opened_vector : std::vector<E> {
     }
 };
 template <class E, class A>
-inline constexpr bool opens = std::is_same_v<A, std::allocator<E>> && std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E>;
+inline constexpr bool opens =
+    std::is_same_v<A, std::allocator<E>> && std::is_trivially_copyable_v<E> && std::is_trivially_destructible_v<E>;
 #else
 template <class E, class A> inline constexpr bool opens = false;
 #endif
 
-/// A vector of this type can own memory that it did not allocate. Its allocator is stateless, and releases by the global operator delete. The
-/// vectors of _GLIBCXX_DEBUG know more of themselves than the three pointers.
+/// A vector of this type can own memory that it did not allocate. Its allocator is stateless, and releases by the global operator delete.
+/// The vectors of _GLIBCXX_DEBUG know more of themselves than the three pointers.
 #ifdef _GLIBCXX_DEBUG
 template <class E, class A> inline constexpr bool adopts = false;
 #else

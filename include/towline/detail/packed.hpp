@@ -1,8 +1,9 @@
 #pragma once
 // Packed values: arguments and results that travel as their few bytes, one behind the other, without an archive. Internal.
 //
-// Packed are bool, bitwise types, and aggregates, pairs and tuples of what is packed. A vector in shared memory is packed too when it changes
-// owner: as the place of its block and its length. Whether it can is known only when it is sent; if not, the whole list becomes an archive.
+// Packed are bool, bitwise types, and aggregates, pairs and tuples of what is packed. A vector in shared memory is packed too when it
+// changes owner: as the place of its block and its length. Whether it can is known only when it is sent; if not, the whole list becomes an
+// archive.
 
 #include <towline/detail/action.hpp>
 #include <towline/detail/archive_bitwise.hpp>

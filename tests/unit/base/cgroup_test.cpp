@@ -70,6 +70,10 @@ TEST(cgroup, tells_where_a_limit_is_and_whom_it_killed)
     ASSERT_TRUE(base::cgroup::pids_bound(v2));
     EXPECT_EQ(base::cgroup::pids_bound(v2)->limit, 64u);
 
+    // A cgroup to which the controller was not given on has none of its files.
+    EXPECT_EQ(base::cgroup::memory_kills(invented("0::/a/b/inner/most\n", v2_mount)), 7u);
+    EXPECT_EQ(base::cgroup::memory_bound(invented("0::/a/b/inner/most\n", v2_mount))->folder, "/sys/fs/cgroup/a");
+
     files = {{"/cg/memory/inner/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"}};
     auto const v1 = invented("4:memory:/docker/abc/inner\n", v1_mounts);
     EXPECT_EQ(base::cgroup::memory_kills(v1), 3u);

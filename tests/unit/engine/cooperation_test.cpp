@@ -38,7 +38,7 @@ wire::help_message help_in(scripted::message const& m)
 struct played_sender {
     explicit played_sender(wire::help_message const& h)
         : number(h.number), units(big_pair::size),
-          taker(*static_cast<copy_task*>(heap::attach(wire::unpack(h.task), sizeof(copy_task))), static_cast<std::uint32_t>(h.number >> 32),
+          taker(*static_cast<copy_task*>(heap::attach(heap::unpack(h.task), sizeof(copy_task))), static_cast<std::uint32_t>(h.number >> 32),
                 units, least, most)
     {
     }
@@ -250,7 +250,7 @@ TEST(engine_cooperation, a_sender_that_drains_waits_for_a_peer_in_the_middle_of_
             auto* const task = new (heap::allocate(2 * sizeof(copy_task))) copy_task;
             copy_taker receiver(*task, 9, copy_units(p.size), least, most);
             (void)receiver.begin();
-            auto const at = [](void const* where) { return *wire::pack(*heap::find(where, 1)); };
+            auto const at = [](void const* where) { return heap::find_packed(where, 1); };
             r.script.arrive(1, wire::help, bytes(wire::help_message{id, std::uint64_t{9} << 32, at(task), at(p.to), 0}));
             std::atomic<bool> done{false};
             std::thread peer([&] {
@@ -277,7 +277,7 @@ TEST(engine_cooperation, a_damaged_task_costs_no_byte)
             rank_zero r;
             r.script.on_send = [&](scripted::message const& m) {
                 if (m.id == wire::help)
-                    static_cast<copy_task*>(heap::attach(wire::unpack(help_in(m).task), sizeof(copy_task)))->cursor.store(junk);
+                    static_cast<copy_task*>(heap::attach(heap::unpack(help_in(m).task), sizeof(copy_task)))->cursor.store(junk);
             };
             r.into = p.to;
             r.lend(p.from, p.size);
@@ -304,7 +304,7 @@ TEST(engine_cooperation, calls_for_help_that_lie)
             copy_units const units(p.size);
             copy_taker receiver(*task, 9, units, least, most);
             auto const first = receiver.begin();
-            auto const at = [](void const* where) { return *wire::pack(*heap::find(where, 1)); };
+            auto const at = [](void const* where) { return heap::find_packed(where, 1); };
             std::uint64_t const number = std::uint64_t{9} << 32 | 3;
             std::memset(p.to, 0, p.size);
             auto const nothing = [&] { return std::all_of(p.to, p.to + p.size, [](std::byte x) { return x == std::byte{0}; }); };

@@ -4,6 +4,7 @@
 #include "unit/heap/ranks.hpp"
 
 #include "engine/wire.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -136,8 +137,7 @@ TEST(engine_hostile, a_refused_message_leaks_no_given_block)
         towline::heap::deallocate(towline::heap::allocate(64));
         std::uint64_t const before = towline::heap::stats().in_use;
         auto const gift = [](wire::how how) {
-            auto const where = towline::heap::find(towline::heap::allocate(size), size);
-            return wire::descriptor::make(how, size, *wire::pack(*where));
+            return wire::descriptor::make(how, size, towline::heap::find_packed(towline::heap::allocate(size), size));
         };
         auto const nowhere = wire::descriptor::make(wire::how::mapped, size, std::uint64_t{77} << 44);
         auto const cut_off = wire::descriptor::make(wire::how::inside, 100, 0);

@@ -76,7 +76,7 @@ struct played_sender {
     void come(wire::push_message const& m)
     {
         call = m;
-        window = static_cast<push_window*>(heap::attach(wire::unpack(m.window), sizeof(push_window)));
+        window = static_cast<push_window*>(heap::attach(heap::unpack(m.window), sizeof(push_window)));
         ranks::check(window->enter(use_of(m.number)), "the window is open");
         std::uint32_t const first = std::min(pieces, push_window::pieces);
         for (std::uint32_t i = 0; i < first; ++i)
@@ -155,7 +155,7 @@ TEST(engine_pushing, a_sender_that_is_away_is_not_needed_and_called_less)
             if (m.id != wire::push)
                 continue;
             auto const call = call_in(m);
-            auto* const w = static_cast<push_window*>(heap::attach(wire::unpack(call.window), sizeof(push_window)));
+            auto* const w = static_cast<push_window*>(heap::attach(heap::unpack(call.window), sizeof(push_window)));
             CHECK_THAT(!w->enter(use_of(call.number)));
         }
     });
@@ -231,7 +231,7 @@ TEST(engine_pushing, a_damaged_window_costs_no_byte)
             r.script.on_send = [&](scripted::message const& m) {
                 if (m.id != wire::push)
                     return;
-                auto* const w = static_cast<push_window*>(heap::attach(wire::unpack(call_in(m).window), sizeof(push_window)));
+                auto* const w = static_cast<push_window*>(heap::attach(heap::unpack(call_in(m).window), sizeof(push_window)));
                 ranks::check(w->enter(use_of(call_in(m).number)), "open");
                 w->filled.store(junk);
             };
@@ -263,7 +263,7 @@ TEST(engine_pushing, calls_are_checked_and_windows_watched)
         std::memcpy(&h, r.script.sent[0].bytes.data(), sizeof h);
         std::uint64_t const m = h.id_flags >> wire::flag_bits;
         auto* const w = new (heap::allocate(sizeof(push_window))) push_window;
-        std::uint64_t const at = *wire::pack(*heap::find(w, sizeof *w));
+        std::uint64_t const at = heap::find_packed(w, sizeof *w);
         std::uint64_t const number = std::uint64_t{6} << 32 | 2;
         auto const poll = [&] {
             for (int i = 0; i < 20; ++i)

@@ -68,10 +68,9 @@ struct rank_zero {
     /// A message of peer 1 that lends a block of the heap.
     void lend(void* block, std::size_t size)
     {
-        auto const where = wire::pack(*heap::find(block, size));
         script.arrive(1, wire::message,
                       bytes(wire::message_header{0, id, 1, 77 << wire::flag_bits | wire::wants_released},
-                            wire::descriptor::make(wire::how::mapped, size, *where)));
+                            wire::descriptor::make(wire::how::mapped, size, heap::find_packed(block, size))));
     }
     /// The same with memory outside the heap.
     void lend_plain(void const* block, std::size_t size)

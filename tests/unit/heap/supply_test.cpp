@@ -19,7 +19,6 @@ using kind = extents::kind;
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
-constexpr std::size_t granule = extents::granule;
 
 /// An arena that counts what is shown, and refuses what it is told to.
 struct arena {

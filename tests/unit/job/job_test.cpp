@@ -469,9 +469,12 @@ TEST(membership, a_child_forked_before_joining_may_join)
 // docs/wire.md, "The job file"
 static_assert(offsetof(job::control_header, job_id) == 40 && offsetof(job::control_header, fences) == 104 &&
               offsetof(job::control_header, deaths) == 128 && offsetof(job::control_header, fence_generation) == 192 &&
-              offsetof(job::control_header, tuned) == 256 && offsetof(job::control_header, tuning) == 264);
+              offsetof(job::control_header, tuned) == 256 && offsetof(job::control_header, tuning) == 264 &&
+              offsetof(job::control_header, news) == 196 && offsetof(job::control_header, node) == 512 &&
+              offsetof(job::control_header, nodes) == 516 && offsetof(job::control_header, here) == 520 &&
+              offsetof(job::control_header, address) == 524);
 static_assert(offsetof(job::rank_slot, fences) == 16 && offsetof(job::rank_slot, program) == 20 &&
-              offsetof(job::rank_slot, marks) == 32 && offsetof(job::rank_slot, xpmem_segment) == 40 && offsetof(job::rank_slot, event) == 64 &&
+              offsetof(job::rank_slot, marks) == 32 && offsetof(job::rank_slot, node) == 36 && offsetof(job::rank_slot, xpmem_segment) == 40 && offsetof(job::rank_slot, event) == 64 &&
               offsetof(job::rank_slot, waiting_for) == 128 && offsetof(job::rank_slot, counters) == 320 &&
               offsetof(job::rank_slot, card_bytes) == 576 && offsetof(job::rank_slot, card) == 580 &&
               offsetof(job::rank_slot, waits) == 2624);

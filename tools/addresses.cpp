@@ -1,0 +1,176 @@
+// The networks that the hosts of a job share.
+
+#include "base/machine.hpp"
+#include "description.hpp"
+#include "towline/error.hpp"
+#include "towline/version.hpp"
+
+#include <algorithm>
+#include <array>
+#include <arpa/inet.h>
+#include <bit>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <optional>
+#include <sys/stat.h>
+
+namespace towline::tools {
+
+namespace {
+
+/// An address of either family: IPv4 in the first four bytes.
+struct parsed {
+    int family = 0;
+    std::array<unsigned char, 16> bytes{};
+
+    [[nodiscard]] unsigned bits() const noexcept { return family == AF_INET ? 32 : 128; }
+    [[nodiscard]] bool loops() const noexcept
+    {
+        return family == AF_INET ? bytes[0] == 127 : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<in6_addr const*>(bytes.data())) != 0;
+    }
+    [[nodiscard]] bool same_network(parsed const& other, unsigned prefix) const noexcept
+    {
+        if (family != other.family)
+            return false;
+        for (unsigned bit = 0; bit < std::min(prefix, bits()); ++bit)
+            if (((bytes[bit / 8] ^ other.bytes[bit / 8]) >> (7 - bit % 8) & 1) != 0)
+                return false;
+        return true;
+    }
+};
+
+std::optional<parsed> parse(std::string const& text)
+{
+    parsed p;
+    for (int const family : {AF_INET, AF_INET6})
+        if (inet_pton(family, text.c_str(), p.bytes.data()) == 1) {
+            p.family = family;
+            return p;
+        }
+    return std::nullopt;
+}
+
+unsigned prefix_of(sockaddr const* mask)
+{
+    auto const* const bytes = mask->sa_family == AF_INET ? reinterpret_cast<unsigned char const*>(&reinterpret_cast<sockaddr_in const*>(mask)->sin_addr)
+                                                         : reinterpret_cast<sockaddr_in6 const*>(mask)->sin6_addr.s6_addr;
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < (mask->sa_family == AF_INET ? 4u : 16u); ++i)
+        bits += static_cast<unsigned>(std::popcount(bytes[i]));
+    return bits;
+}
+
+std::vector<std::string> words_of(std::string const& text)
+{
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at <= text.size();) {
+        auto const end = std::min(text.find(',', at), text.size());
+        if (end > at)
+            all.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return all;
+}
+
+/// Whether an address is one that the user wants: its interface, itself, or its network.
+bool fits(host_facts::address const& a, std::vector<std::string> const& wishes)
+{
+    if (wishes.empty())
+        return true;
+    return std::ranges::any_of(wishes, [&](std::string const& wish) {
+        auto const slash = wish.find('/');
+        auto const network = parse(wish.substr(0, slash));
+        if (!network)
+            return wish == a.interface;
+        unsigned const prefix = slash == wish.npos ? network->bits() : static_cast<unsigned>(std::atoi(wish.c_str() + slash + 1));
+        auto const own = parse(a.text);
+        return own && own->same_network(*network, prefix);
+    });
+}
+
+std::string listed(host_facts const& f)
+{
+    std::vector<std::string> all;
+    for (auto const& a : f.addresses)
+        all.push_back(fmt::format("{} {}/{}", a.interface, a.text, a.prefix));
+    return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+} // namespace
+
+host_facts facts_of_host()
+{
+    host_facts f;
+    auto const [major, minor, patch] = library_version();
+    f.version = fmt::format("{}.{}.{}", major, minor, patch);
+    f.cores = base::usable_cores();
+    struct stat network {};
+    f.machine = fmt::format("{} {}", base::first_line("/proc/sys/kernel/random/boot_id").value_or("?"),
+                            stat("/proc/self/ns/net", &network) == 0 ? network.st_ino : 0);
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0)
+        return f;
+    std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> const owner(all, &freeifaddrs);
+    std::vector<host_facts::address> loops;
+    for (ifaddrs const* i = all; i != nullptr; i = i->ifa_next) {
+        if (i->ifa_addr == nullptr || i->ifa_netmask == nullptr || (i->ifa_flags & IFF_UP) == 0)
+            continue;
+        int const family = i->ifa_addr->sa_family;
+        if (family != AF_INET && family != AF_INET6)
+            continue;
+        void const* const address = family == AF_INET ? static_cast<void const*>(&reinterpret_cast<sockaddr_in const*>(i->ifa_addr)->sin_addr)
+                                                      : &reinterpret_cast<sockaddr_in6 const*>(i->ifa_addr)->sin6_addr;
+        if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(static_cast<in6_addr const*>(address)))
+            continue;
+        std::array<char, INET6_ADDRSTRLEN> text{};
+        inet_ntop(family, address, text.data(), text.size());
+        bool const loop = (i->ifa_flags & IFF_LOOPBACK) != 0;
+        (loop ? loops : f.addresses).push_back({i->ifa_name, text.data(), prefix_of(i->ifa_netmask)});
+    }
+    f.addresses.insert(f.addresses.end(), loops.begin(), loops.end());
+    return f;
+}
+
+std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names, std::string const& wished)
+{
+    auto const wishes = words_of(wished);
+    bool const one_machine = std::ranges::all_of(hosts, [&](host_facts const& f) { return f.machine == hosts[0].machine; });
+    std::vector<std::string> chosen(hosts.size());
+    // A network of which every host has an address.
+    for (auto const& first : hosts[0].addresses) {
+        auto const network = parse(first.text);
+        if (!network || !fits(first, wishes) || (network->loops() && !one_machine))
+            continue;
+        bool all = true;
+        for (std::size_t h = 0; h < hosts.size() && all; ++h) {
+            auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {
+                auto const own = parse(a.text);
+                return own && fits(a, wishes) && own->same_network(*network, first.prefix) && (one_machine || h == 0 || a.text != first.text);
+            });
+            all = found != hosts[h].addresses.end();
+            if (all)
+                chosen[h] = found->text;
+        }
+        if (all)
+            return chosen;
+    }
+    // Routers may join the networks of the hosts' first addresses.
+    for (std::size_t h = 0; h < hosts.size(); ++h) {
+        auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {
+            auto const own = parse(a.text);
+            return own && !own->loops() && fits(a, wishes);
+        });
+        if (found == hosts[h].addresses.end())
+            throw usage_error(fmt::format("host {}: no address at which other hosts could reach it{}; it has {}", names[h],
+                                          wished.empty() ? "" : fmt::format(" (TOWLINE_INTERFACES={})", wished), listed(hosts[h])));
+        chosen[h] = found->text;
+    }
+    return chosen;
+}
+
+} // namespace towline::tools

@@ -1,0 +1,49 @@
+#pragma once
+// What an agent gets to know of the job: the options and the surroundings of its front, as CBOR.
+
+#include "hub.hpp"
+#include "run.hpp"
+
+#include <string>
+#include <vector>
+
+namespace towline::tools {
+
+struct description {
+    run_options options;
+    node_part node;                        ///< but for `link`
+    std::vector<std::string> environment;  ///< NAME=VALUE
+    std::string folder;                    ///< working directory
+    unsigned mask = 022;                   ///< of new files
+    bool joined = false;                   ///< standard output and error are one
+};
+
+[[nodiscard]] std::string packed(description const&);
+/// Throws error where the text is no description.
+[[nodiscard]] description description_in(std::string const& text);
+
+/// What an agent tells of its host.
+struct host_facts {
+    struct address {
+        std::string interface;
+        std::string text;  ///< in digits
+        unsigned prefix = 0;
+        bool operator==(address const&) const = default;
+    };
+    std::string version;   ///< of Towline
+    std::string machine;   ///< the same for two agents that share a network stack
+    std::uint32_t cores = 0;
+    std::vector<address> addresses;  ///< of interfaces that are up, the loopback last
+};
+/// Of this host.
+[[nodiscard]] host_facts facts_of_host();
+[[nodiscard]] std::string packed(host_facts const&);
+[[nodiscard]] host_facts facts_in(std::string const& text);
+
+/// The address at which each host's ranks are to be reached: in a network that all hosts have; the loopback where all are one machine; else
+/// each host's first. `wished`: interfaces, addresses or networks (10.0.0.0/24), with commas between; empty: any. Throws usage_error where
+/// a host has none, with what it has.
+[[nodiscard]] std::vector<std::string> choose_addresses(std::vector<host_facts> const&, std::vector<std::string> const& names,
+                                                        std::string const& wished);
+
+} // namespace towline::tools
