@@ -1,3 +1,5 @@
+// Decoding: what the reader does out of line, and how it names what is wrong with an archive.
+
 #include <towline/archive_reader.hpp>
 
 #include "archive/header.hpp"
@@ -166,8 +168,8 @@ std::size_t archive_reader::next_chunk(std::uint64_t count, std::size_t element_
 
 void archive_reader::fail_budget(std::uint64_t count, std::size_t element_size, std::type_info const& type) const
 {
-    throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} are "
-                                    "left (archive_limits::max_bytes)",
+    throw archive_error(fmt::format("archive: {} near offset {} needs {} times {} bytes of memory, but of the budget of {} bytes only {} "
+                                    "are left (archive_limits::max_bytes)",
                                     name_of(type), offset(), count, element_size, limits_.max_bytes, budget_));
 }
 

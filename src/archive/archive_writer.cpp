@@ -1,3 +1,5 @@
+// Encoding: what the writer does out of line.
+
 #include <towline/archive_writer.hpp>
 
 #include "archive/header.hpp"

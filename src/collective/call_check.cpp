@@ -1,3 +1,5 @@
+// The exchange and the comparison of what ranks call.
+
 #include "collective/call_check.hpp"
 
 #include "base/checking.hpp"

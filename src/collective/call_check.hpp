@@ -1,5 +1,5 @@
 #pragma once
-// TOWLINE_CHECK=collectives: before an operation the ranks of a team show each other what they call.
+// TOWLINE_CHECK=collectives: before an operation the ranks of a team compare their calls.
 
 #include "collective/schedule.hpp"
 #include "collective/team.hpp"
@@ -16,7 +16,7 @@ namespace towline::collective {
 /// Whether they do: of all ranks the same.
 [[nodiscard]] bool checks_calls();
 
-/// What one rank calls. What is left as it is here is not compared.
+/// The call of one rank. Fields that keep their value from here are not compared.
 struct call_card {
     static constexpr std::uint64_t any = ~std::uint64_t{0};
     std::array<char, 40> name{};
@@ -42,7 +42,7 @@ public:
         part what;
         std::string text;  ///< names two ranks and their calls
     };
-    /// When it has ended well; the same on all ranks. Nothing: all call the same.
+    /// After it was successful; the same on all ranks. Nothing: all call the same.
     [[nodiscard]] std::optional<difference> find() const;
 
 private:

@@ -1,3 +1,5 @@
+// The table of rules by which an operation gets its algorithm.
+
 #include "collective/choice.hpp"
 
 #include <array>
@@ -103,9 +105,9 @@ bool fits(rule const& one, case_of_use const& c) noexcept
 
 char const* name_of(routine what) noexcept
 {
-    static constexpr std::array names{"nothing",    "barrier",  "bcast",     "gather", "gatherv",   "scatter",        "scatterv", "allgather",
-                                      "allgatherv", "alltoall", "alltoallv", "reduce", "allreduce", "reduce_scatter", "scan",     "exscan",
-                                      "exchange"};
+    static constexpr std::array names{"nothing",   "barrier",        "bcast",      "gather",   "gatherv",   "scatter",
+                                      "scatterv",  "allgather",      "allgatherv", "alltoall", "alltoallv", "reduce",
+                                      "allreduce", "reduce_scatter", "scan",       "exscan",   "exchange"};
     static_assert(names.size() == static_cast<std::size_t>(routine::exchange) + 1);
     return names[static_cast<std::size_t>(what)];
 }

@@ -31,7 +31,6 @@ enum class routine : std::uint8_t {
 enum class algorithm : std::uint8_t {
     over_lanes,        ///< by load and store (lanes/); the others are messages
     dissemination,
-    tree,
     binomial,
     scatter_ring,
     linear,
@@ -67,7 +66,8 @@ enum class where : std::uint8_t {
 }
 
 /// Of the rules of a routine the first that fits counts; the last of each fits everything. What bytes are counted: of bcast and reductions
-/// the whole vector; of gather, scatter, allgather, alltoall one rank's block; of allgatherv, reduce_scatter all blocks together; else none.
+/// the whole vector; of gather, scatter, allgather, alltoall one rank's block; of allgatherv, reduce_scatter all blocks together; else
+/// none.
 struct rule {
     routine what;
     algorithm use;

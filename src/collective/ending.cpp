@@ -1,3 +1,5 @@
+// Makes and recognizes words of failure.
+
 #include "collective/ending.hpp"
 
 #include <algorithm>

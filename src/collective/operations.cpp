@@ -1,9 +1,9 @@
+// Checks a call, chooses its way, and has it built.
+
 #include "collective/operations.hpp"
 
-#include "collective/lanes/over_lanes.hpp"
+#include "base/settings.hpp"
 #include "collective/lanes/programs.hpp"
-#include "collective/messages/between.hpp"
-#include "collective/messages/by_messages.hpp"
 
 #include <towline/error.hpp>
 
@@ -144,6 +144,12 @@ void build(schedule& s, team const& t, call const& c)
     over_lanes::build(s, c, t.is_crowded());
     if (over_lanes::may_leave(*s.lanes(), c))
         s.otherwise([again = kept(s, c), &t](schedule& messages) { by_messages::build(messages, t, again, chosen(t, again, nullptr)); });
+}
+
+bool wished_in_order()
+{
+    static bool const keep = base::setting_switch("TOWLINE_DETERMINISTIC", false);
+    return keep;
 }
 
 } // namespace towline::collective

@@ -1,9 +1,9 @@
 #pragma once
 // Runs schedules over a matcher. A template, so that the tests can run all ranks over a simulated one in one thread.
 //
-// Nothing here polls: the ends of messages (their `then`) begin the next steps, on whichever thread polls. One thread at a time is inside
-// the steps: the one that brings the count of messages under way, plus one for whoever begins them, to zero. So steps never recurse: a
-// message that ends within its start leaves the count above zero.
+// Nothing here polls: the end of a message (its `then`) begins the next steps, on the thread that polls. A count has the messages under
+// way, plus one for the thread that begins them; the thread that brings it to zero runs the next steps, so that one thread at a time is in
+// them. Steps never recurse: a message that ends within its start leaves the count above zero.
 
 #include "collective/ending.hpp"
 #include "collective/lanes/lane_queue.hpp"
@@ -60,9 +60,9 @@ public:
         advance();
     }
 
-    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left; also where it
-    /// turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in one
-    /// order.
+    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left; also where
+    /// it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
+    /// one order.
     [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
     /// Does what can be done now; true if it has ended.
     bool poll() override
@@ -82,7 +82,7 @@ public:
         return true;
     }
 
-    /// Polls until it has ended, but not for long: the others are about to come, most of the time.
+    /// Polls until it has ended, but not for long: the others mostly come within this time.
     bool poll_briefly()
     {
         constexpr int looks = 40;
@@ -92,10 +92,10 @@ public:
         return false;
     }
 
-    /// Over lanes: whom it waits for, or all_ranks.
+    /// Over lanes: the rank for which it waits, or all_ranks.
     [[nodiscard]] int waits_for() const noexcept { return run_.waits_for(schedule_.lane_steps()); }
 
-    /// Nothing is under way. What the operation did is visible then.
+    /// Nothing is under way. True acquires the operation's effects.
     [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
     /// After `done()` only.
     [[nodiscard]] ending result() const noexcept { return ending_.load(std::memory_order_relaxed); }
@@ -160,7 +160,7 @@ private:
         }
     }
 
-    /// Ours is the one in the count. True: all messages have ended. False: this object may be gone.
+    /// Takes this thread's one out of the count. True: all messages have ended. False: this object may be gone.
     [[nodiscard]] bool all_ended() noexcept
     {
         begun_ = 0;
@@ -204,7 +204,7 @@ private:
             end();
     }
 
-    /// After the lanes were left. False: there is no such way.
+    /// Goes on by messages, after the lanes were left. False: the operation has no such form.
     [[nodiscard]] bool begin_messages() noexcept
     {
         try {
@@ -221,7 +221,7 @@ private:
         advance();
         return true;
     }
-    /// Whoever polls is told of the end by its poll, also where the last message ended elsewhere.
+    /// A poll reports the end to its thread, also where the last message ended on another one.
     [[nodiscard]] bool end_messages() noexcept
     {
         if (!messages_ended_.load(std::memory_order_acquire))
@@ -273,7 +273,7 @@ private:
     team const* team_ = nullptr;
     std::unique_ptr<transfer[]> transfers_;
     std::size_t room_ = 0;
-    std::size_t at_ = 0;     ///< the next step; touched by who is inside the steps
+    std::size_t at_ = 0;     ///< the next step; touched by the thread that is in the steps
     std::size_t begun_ = 0;  ///< messages since the last wait; the same
     std::uint32_t sequence_ = 0;
     bool goes_by_messages_ = false;  ///< though it began over lanes

@@ -1,3 +1,5 @@
+// Adds steps to a schedule, and keeps its scratch memory.
+
 #include "collective/schedule.hpp"
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 // Copies and combinations happen at their place. Between two ranks, messages are received in the order in which they are sent; a message
 // has exactly the size that its receiver expects, or the operation fails (ending.hpp).
 //
-// Where the team has lanes (lanes.hpp) and whoever builds allows it, the operation may be steps over those instead (lane_steps.hpp).
+// If the team has lanes (lanes.hpp) and the builder allows it, the operation may be steps over those instead (lane_steps.hpp).
 //
-// Pure: knows ranks, not peers; buffers are only looked at when it runs. One thread builds; a schedule may run again when it has ended.
+// Pure: knows ranks, not peers; buffers are read only when it runs. One thread builds; a schedule may run again when it has ended.
 
 #include "collective/lanes/lane_steps.hpp"
 
@@ -76,15 +76,15 @@ public:
 
     void send(int to, void const* data, std::uint64_t bytes, side = side::local);
     void receive(int from, void* data, std::uint64_t bytes, side = side::local);
-    /// Nothing if no message was begun since the last.
+    /// Adds nothing if no message was begun since the last.
     void wait();
-    /// Nothing if there is nothing to do. The ranges are disjoint or the same.
+    /// Adds nothing if there is nothing to copy. The ranges are disjoint or the same.
     void copy(void* to, void const* from, std::uint64_t bytes);
     /// to = from op to.
     void combine(combination const&, void const* from, void* to, std::uint64_t count);
 
-    /// As send and receive, and nothing for 0 bytes: where sizes are the user's, block by block. Elsewhere messages may be empty, so that
-    /// which ones there are does not depend on sizes, and ranks that disagree about those find each other.
+    /// As send and receive, but no message for 0 bytes: where the program gives the size of each block. Elsewhere messages may be empty:
+    /// which messages there are does not depend on sizes then, so that ranks which disagree about those notice it.
     void send_any(int to, void const* data, std::uint64_t bytes, side where = side::local)
     {
         if (bytes != 0)
@@ -96,24 +96,24 @@ public:
             receive(from, data, bytes, where);
     }
 
-    /// What this rank gives does not fit together, which it alone knows: it takes part, so that the others end, and all who need something of
-    /// it fail as it does (ending::mismatch).
+    /// This rank's arguments do not fit together, which it alone knows. It takes part, so that the others end; all ranks that need
+    /// something of it fail as it does (ending::mismatch).
     void spoil() noexcept { is_spoiled_ = true; }
     [[nodiscard]] bool is_spoiled() const noexcept { return is_spoiled_; }
 
-    /// Memory that lives as long as the schedule, aligned to 64. With lanes, big memory is such that others can read and write, too, unless
-    /// there is none left.
+    /// Memory that lives as long as the schedule, aligned to 64. With lanes, big memory is shared with the others, unless there is none
+    /// left.
     [[nodiscard]] std::byte* scratch(std::uint64_t bytes);
-    /// Such memory in any case; null: there is none left.
+    /// Shared memory in any case; null: there is none left.
     [[nodiscard]] std::byte* shared_scratch(std::uint64_t bytes);
-    /// Memory that nobody else reaches.
+    /// Private memory.
     [[nodiscard]] std::byte* own_scratch(std::uint64_t bytes);
 
     /// Allows the operation to go over these lanes. After clear, before it is built; they must stay until it has ended.
     void allow(collective::lanes* l) noexcept { lanes_ = l; }
     /// Null: none may be used.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_; }
-    /// The next step over lanes, to be filled: written where it stays, because a copy that reads wider than was just written stalls.
+    /// The next step over lanes, to be filled in its place: a copy that loads wider than was just stored would stall.
     [[nodiscard]] lane_step& over_lanes(lane_step::kind what, int stage, int rank)
     {
         lane_step& s = lane_steps_.emplace_back();
@@ -122,8 +122,8 @@ public:
         s.rank = rank;
         return s;
     }
-    /// Adds the same operation as messages, when it turns out that a rank has no memory that others reach (lane_step::retreat). What is
-    /// called must be small and trivial; it is kept as it is.
+    /// How to add the same operation as messages, should a rank have no shared memory left (lane_step::retreat). The function object must
+    /// be small and trivial; it is kept.
     template <class Build>
     void otherwise(Build const& build)
     {
@@ -156,7 +156,7 @@ private:
     struct release {
         release() noexcept = default;
         explicit release(node_memory* from) noexcept : shared(from) {}
-        node_memory* shared = nullptr;  ///< whose it is; null: nobody's but ours
+        node_memory* shared = nullptr;  ///< to which it goes back; null: private memory
         void operator()(std::byte* p) const noexcept;
     };
     struct block {

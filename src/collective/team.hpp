@@ -1,5 +1,5 @@
 #pragma once
-// What a communicator is to collective operations: a context of their own, and who the ranks are.
+// A communicator as collective operations see it: a context of their own, and its ranks.
 
 #include "collective/ending.hpp"
 #include "collective/lanes/lanes.hpp"
@@ -46,8 +46,8 @@ public:
     [[nodiscard]] int rank() const noexcept { return here_.rank; }
     [[nodiscard]] int size() const noexcept { return here_.size; }
     [[nodiscard]] bool is_inter() const noexcept { return is_inter_; }
-    /// So many ranks share so few cores that a message to a rank waits for those before it to have had their turn: an algorithm of few
-    /// steps wins then, though one rank does most of the work. That rank's work counts for more where there are many cores.
+    /// So many ranks share a core that a message to one of them waits for the turns of others: an algorithm of few steps is fastest then,
+    /// though one rank does most of the work. On many cores that rank's work would cost more than the turns.
     [[nodiscard]] bool is_crowded() const noexcept { return local_.cores > 0 && local_.cores <= 16 && local_.size >= 3 * local_.cores; }
     /// Reductions combine in the order x0 op (x1 op (x2 ...)), whatever their size and way, so that a result always has the same bits.
     /// Intercommunicators have an order of their own.
@@ -60,7 +60,7 @@ public:
         return m.peer_of(m.context, rank);
     }
 
-    /// The introduction failed here, while others may have lanes now, and count on this rank: no operation can work any more.
+    /// The introduction failed here, while others may have lanes now, and expect this rank to use them: no operation can work any more.
     [[nodiscard]] ending broken() const noexcept { return broken_; }
     void set_broken(ending why) noexcept { broken_ = why; }
     /// Null: none, or the ranks have not introduced themselves to each other yet.
@@ -93,7 +93,7 @@ public:
     {
         return sequence | std::uint32_t{1} << 28;
     }
-    /// What is written on a message. Ranks of the two groups may be equal: the last bit tells them apart.
+    /// The envelope of a message. Ranks of the two groups may be equal: the last bit tells them apart.
     [[nodiscard]] static std::int32_t tag(std::uint32_t sequence, side where) noexcept
     {
         return static_cast<std::int32_t>(sequence << 1 | (where == side::remote ? 1u : 0u));

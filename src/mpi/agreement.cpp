@@ -1,3 +1,5 @@
+// Runs the operations by which processes agree on new communicators.
+
 #include "mpi/agreement.hpp"
 
 #include "collective/operations.hpp"

@@ -1,3 +1,5 @@
+// Sets, copies and deletes attributes, and calls the program's functions for them.
+
 #include "mpi/attributes.hpp"
 
 #include "mpi/failure.hpp"

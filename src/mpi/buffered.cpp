@@ -1,3 +1,5 @@
+// Allocates messages in the program's buffer, and frees those that have gone.
+
 #include "mpi/buffered.hpp"
 
 #include "mpi/failure.hpp"
@@ -85,7 +87,7 @@ void bsend_space::send(matching::matcher& m, matching::peer to, matching::envelo
     std::int64_t const room = (data.bytes() + 15) & ~std::int64_t{15};
     if (!automatic && data.bytes() > size_)
         throw failure(MPI_ERR_BUFFER, fmt::format("a message of {} bytes is larger than the attached buffer of {}", data.bytes(), size_));
-    if (data.in_a_row() && m.send_at_once(to, e, data.data(), static_cast<std::uint64_t>(data.bytes())))
+    if (data.in_a_row() && m.try_send(to, e, data.data(), static_cast<std::uint64_t>(data.bytes())))
         return;
     sweep();
     std::int64_t at = 0;

@@ -29,7 +29,7 @@ int* predefined_attribute(int keyval)
     static int tag_ub = std::numeric_limits<int>::max();
     static int io = MPI_ANY_SOURCE;
     static int host = MPI_PROC_NULL;
-    static int wtime_is_global = 1;  // one clock for all processes of the machine
+    static int wtime_is_global = job::membership::instance().header().nodes == 1;  // one clock for all processes of a machine
     switch (keyval) {
     case MPI_TAG_UB: return &tag_ub;
     case MPI_IO: return &io;

@@ -1,3 +1,5 @@
+// The errors of tags and ranks.
+
 #include "mpi/checks.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// Makes lists of blocks from the arrays of a call.
+
 #include "mpi/collective_blocks.hpp"
 
 #include "mpi/collective_checks.hpp"

@@ -19,8 +19,8 @@ namespace towline::mpi {
 
 /// Shows the ranks each other's lanes, if all of them share memory. All ranks call it at the same place in their order of operations.
 void introduce(communicator&, char const* call, collective::introduction::of = collective::introduction::of::operations);
-/// Lanes for a persistent operation that is being made, if the program asserts that all ranks start the communicator's persistent operations
-/// in one order (mpi_assert_strict_persistent_collective_ordering); else null. The first call exchanges them among the ranks.
+/// Lanes for a persistent operation that is being made, if the program asserts that all ranks start the communicator's persistent
+/// operations in one order (mpi_assert_strict_persistent_collective_ordering); else null. The first call exchanges them among the ranks.
 [[nodiscard]] collective::lanes* lanes_of_starts(communicator&);
 /// All ranks show each other what they call; throws if they do not call the same.
 void check_calls(communicator&, char const* call, collective_operation const&, std::uint32_t sequence);
@@ -54,7 +54,7 @@ template <collective::routine what>
     if (auto const how = collective::run_now<what>(*l, c.team().is_crowded(), k, wait); how != collective::lane_run::state::ended)
         [[unlikely]]
         throw_ending(*l, collective::lane_run::ending_of(how));
-    if (l->begun() % collective::progress_every == 0) [[unlikely]]
+    if (l->begun() % collective::thresholds::progress_every == 0) [[unlikely]]
         process::instance().engine().progress();
     return true;
 }

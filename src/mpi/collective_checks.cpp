@@ -1,3 +1,5 @@
+// The errors of arguments of collective operations.
+
 #include "mpi/collective_checks.hpp"
 
 #include "collective/operations.hpp"

@@ -1,3 +1,5 @@
+// Starts, waits for and ends an operation of the program.
+
 #include "mpi/collective_operation.hpp"
 
 #include "mpi/lane_wait.hpp"

@@ -52,8 +52,8 @@ public:
     /// is done, if both sides are in a row, or differ in size, or are nested too deep for a plan.
     [[nodiscard]] bool move_own(payload const& to, payload const& from);
 
-    /// What is called, for a check of calls (collective/call_check.hpp): of the elements `count` and `type` are those on which this rank and
-    /// others have to agree; negative, and null: none.
+    /// What is called, for a check of calls (collective/call_check.hpp): of the elements `count` and `type` are those on which this rank
+    /// and others have to agree; negative, and null: none.
     struct description {
         char const* name = "";
         int root = -1;
@@ -102,7 +102,7 @@ public:
     [[nodiscard]] bool done() const noexcept { return request_.done(); }
     /// Blocks until it is done.
     void wait(communicator& c, char const* call);
-    /// Started, and left to whoever makes progress.
+    /// Started, and advanced by polls.
     void leave();
     /// When it is done.
     [[nodiscard]] collective::ending result() const noexcept { return request_.result(); }

@@ -37,4 +37,18 @@ void reduce_scatter_block(work&, communicator&, void const* sendbuf, void* recvb
 void scan(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
 void exscan(work&, communicator&, void const* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
 
+// Among neighbours in a topology (8.6; neighbourhoods.cpp).
+
+void neighbor_allgather(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                        void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype);
+void neighbor_allgatherv(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                         void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype);
+void neighbor_alltoall(work&, communicator&, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void* recvbuf,
+                       MPI_Count recvcount, MPI_Datatype recvtype);
+void neighbor_alltoallv(work&, communicator&, void const* sendbuf, wide_array sendcounts, wide_array sdispls,
+                        MPI_Datatype sendtype, void* recvbuf, wide_array recvcounts, wide_array rdispls, MPI_Datatype recvtype);
+void neighbor_alltoallw(work&, communicator&, void const* sendbuf, wide_array sendcounts, MPI_Aint const* sdispls,
+                        MPI_Datatype const* sendtypes, void* recvbuf, wide_array recvcounts, MPI_Aint const* rdispls,
+                        MPI_Datatype const* recvtypes);
+
 } // namespace towline::mpi::plans

@@ -139,7 +139,7 @@ void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
     // The receive buffer of the first rank stays as it is, but for what lies in it.
     void const* const mine = is_in_place(c, sendbuf, "sendbuf") ? recvbuf : sendbuf;
     elements const in = o.reduction().of(mine, count, in_names);
-    // Where it is the same memory, it is so on the others, who refuse it: none of them may be left alone. Of one rank it may be anything.
+    // If it is the same memory here, it is so on the other ranks, which refuse it: this rank must refuse it, too. On one rank any is allowed.
     if (sendbuf != MPI_IN_PLACE && c.size() > 1)
         mpi::check_alias(sendbuf, recvbuf, in.bytes);
     void const* const send = o.input(in);

@@ -1,3 +1,5 @@
+// What a communicator does at its begin and end, and how it is described.
+
 #include "mpi/communicator.hpp"
 
 #include "mpi/process.hpp"

@@ -68,7 +68,7 @@ public:
 
     /// Its ranks to the program's collective operations.
     [[nodiscard]] collective::team& team() noexcept { return team_; }
-    /// The same to ours, in plane::internal: nobody who calls MPI in a legal order mixes with them.
+    /// The same of the library itself, in plane::internal: they do not mix with those of the program.
     [[nodiscard]] collective::team& house_team() noexcept { return house_team_; }
 
     [[nodiscard]] handler_slot& handler() noexcept { return handler_; }

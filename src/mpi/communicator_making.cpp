@@ -1,3 +1,5 @@
+// Makes a communicator of what its processes agreed on.
+
 #include "mpi/communicator_making.hpp"
 
 #include "mpi/process.hpp"

@@ -1,3 +1,5 @@
+// Brings the number of a new communicator to its members, and back.
+
 #include "mpi/communicator_numbers.hpp"
 
 #include "base/log.hpp"

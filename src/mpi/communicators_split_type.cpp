@@ -1,5 +1,6 @@
 // Splits by what processes share (7.4.2, MPI_COMM_SPLIT_TYPE).
 
+#include "job/job.hpp"
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
 #include "mpi/hardware.hpp"
@@ -99,7 +100,7 @@ wish wish_of(communicator& c, int split_type, info const* hints)
             throw failure(MPI_ERR_ARG, fmt::format("split_type is {}, and {} on another rank", split_type, p.split_type));
 
     switch (split_type) {
-    case MPI_COMM_TYPE_SHARED: return {0};
+    case MPI_COMM_TYPE_SHARED: return {static_cast<int>(job::membership::instance().header().node)};
     case MPI_COMM_TYPE_HW_UNGUIDED: return by_difference(hardware, all);
     case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:

@@ -110,7 +110,10 @@ public:
 
 private:
     /// Of a handle among `found_`; larger than any where it is not kept there.
-    [[nodiscard]] std::size_t place_of(int i) const noexcept { return static_cast<std::size_t>(i) - static_cast<std::size_t>(ended_at_once_); }
+    [[nodiscard]] std::size_t place_of(int i) const noexcept
+    {
+        return static_cast<std::size_t>(i) - static_cast<std::size_t>(ended_at_once_);
+    }
 
     int const count_;
     MPI_Request* const handles_;

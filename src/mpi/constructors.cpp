@@ -197,8 +197,8 @@ void type_create_hindexed(MPI_Count count, wide_array array_of_blocklengths, wid
 void type_create_indexed_block(MPI_Count count, MPI_Count blocklength, wide_array array_of_displacements, MPI_Datatype oldtype,
                                MPI_Datatype* newtype, bool large)
 {
-    *newtype = indexed(layout::indexed_block, MPI_COMBINER_INDEXED_BLOCK, &record::counts, large, count, blocklength, array_of_displacements,
-                       oldtype);
+    *newtype = indexed(layout::indexed_block, MPI_COMBINER_INDEXED_BLOCK, &record::counts, large, count, blocklength,
+                       array_of_displacements, oldtype);
 }
 
 void type_create_hindexed_block(MPI_Count count, MPI_Count blocklength, wide_array array_of_displacements, MPI_Datatype oldtype,

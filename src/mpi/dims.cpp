@@ -1,4 +1,6 @@
-#include "mpi/dims.hpp"
+// MPI_Dims_create: the most balanced division, by search.
+
+#include "mpi/topology.hpp"
 
 #include "mpi/calls.hpp"
 #include "mpi/failure.hpp"

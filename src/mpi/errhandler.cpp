@@ -1,3 +1,5 @@
+// Calls error handlers.
+
 #include "mpi/errhandler.hpp"
 
 #include "job/job.hpp"

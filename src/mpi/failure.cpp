@@ -1,3 +1,5 @@
+// The members of failure that need a communicator.
+
 #include "mpi/failure.hpp"
 
 #include "mpi/communicator.hpp"

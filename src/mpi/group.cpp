@@ -1,3 +1,5 @@
+// Sets of processes: translations and combinations.
+
 #include "mpi/group.hpp"
 
 #include "mpi/abi.hpp"

@@ -112,7 +112,7 @@ void group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgro
 
 void group_free(MPI_Group* group)
 {
-    // Who frees every group that a call gave frees MPI_GROUP_EMPTY, too.
+    // A program that frees every group that a call returned frees MPI_GROUP_EMPTY, too.
     if (*group != MPI_GROUP_EMPTY)
         (void)take(*group, "group");
     *group = MPI_GROUP_NULL;

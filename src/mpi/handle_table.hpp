@@ -29,6 +29,43 @@ inline constexpr std::uint64_t predefined_end = 4096;
     return static_cast<std::uint32_t>((handle & handle_bits::integer) >> handle_bits::index);
 }
 
+/// The places of one kind of object, found by a handle without a lock. They are made by the chunk, one thread at a time, and never given
+/// back.
+template <class Place, object_kind Kind, std::size_t ChunkPlaces>
+class handle_places {
+public:
+    [[nodiscard]] static std::uint64_t handle_of(std::uint32_t generation, std::uint32_t index) noexcept
+    {
+        return std::uint64_t{generation} << 32 | std::uint64_t{static_cast<std::uint32_t>(Kind)} << handle_bits::index | index;
+    }
+    [[nodiscard]] static std::uint32_t index_of(std::uint64_t handle) noexcept
+    {
+        return static_cast<std::uint32_t>(handle & ((std::uint64_t{1} << handle_bits::index) - 1));
+    }
+    /// The place that a handle of any generation, or its integer, names. Null: it names none of this kind.
+    [[nodiscard]] Place* find(std::uint64_t handle) const noexcept
+    {
+        if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(Kind)) [[unlikely]]
+            return nullptr;
+        Place* const chunk = chunks_[index_of(handle) / ChunkPlaces].load(std::memory_order_acquire);
+        return chunk == nullptr ? nullptr : chunk + index_of(handle) % ChunkPlaces;
+    }
+    [[nodiscard]] Place& at(std::uint32_t index) noexcept { return chunks_[index / ChunkPlaces].load()[index % ChunkPlaces]; }
+    [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+    /// Throws std::bad_alloc where there are 16 million.
+    void grow()
+    {
+        if (size_ / ChunkPlaces == chunks_.size())
+            throw std::bad_alloc();
+        chunks_[size_ / ChunkPlaces].store(new Place[ChunkPlaces], std::memory_order_release);
+        size_ += ChunkPlaces;
+    }
+
+private:
+    std::array<std::atomic<Place*>, (std::size_t{1} << handle_bits::index) / ChunkPlaces> chunks_{};
+    std::uint32_t size_ = 0;
+};
+
 /// The objects of one kind that have a handle. Thread-safe; `find` takes no lock. A place is 16 bytes and never given back. Constant
 /// initialized, and never destroyed: programs call MPI from destructors.
 template <class T, object_kind Kind>
@@ -41,19 +78,22 @@ public:
     {
         std::scoped_lock const lock(mutex_);
         std::uint32_t index = free_;
-        if (index != none)
-            free_ = at(index).next_free;
-        else
-            index = grow();
-        place& p = at(index);
+        if (index != none) {
+            free_ = places_.at(index).next_free;
+        } else {
+            if (used_ == places_.size())
+                places_.grow();
+            index = used_++;
+        }
+        place& p = places_.at(index);
         p.object.store(object.detach(), std::memory_order_release);
-        return std::uint64_t{p.generation.load(std::memory_order_relaxed)} << 32 | integer_of(index);
+        return places_.handle_of(p.generation.load(std::memory_order_relaxed), index);
     }
 
     /// The object, or null: never such a handle, or freed since.
     [[nodiscard]] T* find(std::uint64_t handle) const noexcept
     {
-        place const* const p = place_of(handle);
+        place const* const p = places_.find(handle);
         if (p == nullptr || p->generation.load(std::memory_order_relaxed) != handle >> 32) [[unlikely]]
             return nullptr;
         return p->object.load(std::memory_order_acquire);
@@ -63,7 +103,7 @@ public:
     ref<T> remove(std::uint64_t handle) noexcept
     {
         std::scoped_lock const lock(mutex_);
-        place* const p = place_of(handle);
+        place* const p = places_.find(handle);
         if (p == nullptr || p->generation.load(std::memory_order_relaxed) != handle >> 32)
             return {};
         T* const object = p->object.exchange(nullptr, std::memory_order_acq_rel);
@@ -71,14 +111,14 @@ public:
             return {};
         p->generation.fetch_add(1, std::memory_order_relaxed);
         p->next_free = free_;
-        free_ = index_of(handle);
+        free_ = places_.index_of(handle);
         return ref<T>::adopt(object);
     }
 
     /// The living handle with this integer; 0: none.
     [[nodiscard]] std::uint64_t from_integer(std::uint32_t integer) const noexcept
     {
-        place const* const p = place_of(integer);
+        place const* const p = places_.find(integer);
         if (p == nullptr || p->object.load(std::memory_order_acquire) == nullptr)
             return 0;
         return std::uint64_t{p->generation.load(std::memory_order_relaxed)} << 32 | integer;
@@ -87,7 +127,7 @@ public:
     /// Was this handle given away once, and freed since?
     [[nodiscard]] bool was_freed(std::uint64_t handle) const noexcept
     {
-        place const* const p = place_of(handle);
+        place const* const p = places_.find(handle);
         return p != nullptr && handle >> 32 < p->generation.load(std::memory_order_relaxed);
     }
 
@@ -97,14 +137,12 @@ public:
     {
         std::scoped_lock const lock(mutex_);
         for (std::uint32_t i = 0; i < used_; ++i)
-            if (T* const object = at(i).object.load(std::memory_order_acquire))
+            if (T* const object = places_.at(i).object.load(std::memory_order_acquire))
                 function(*object);
     }
 
 private:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    static constexpr std::size_t chunk_places = 1024;
-    static constexpr std::size_t max_chunks = (std::size_t{1} << handle_bits::index) / chunk_places;
 
     struct place {
         std::atomic<T*> object{nullptr};
@@ -112,35 +150,7 @@ private:
         std::uint32_t next_free = none;
     };
 
-    [[nodiscard]] static std::uint32_t index_of(std::uint64_t handle) noexcept
-    {
-        return static_cast<std::uint32_t>(handle & ((std::uint64_t{1} << handle_bits::index) - 1));
-    }
-    [[nodiscard]] static std::uint64_t integer_of(std::uint32_t index) noexcept
-    {
-        return static_cast<std::uint64_t>(Kind) << handle_bits::index | index;
-    }
-    [[nodiscard]] place* place_of(std::uint64_t handle) const noexcept
-    {
-        if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(Kind)) [[unlikely]]
-            return nullptr;
-        place* const chunk = chunks_[index_of(handle) / chunk_places].load(std::memory_order_acquire);
-        return chunk == nullptr ? nullptr : chunk + index_of(handle) % chunk_places;
-    }
-    [[nodiscard]] place& at(std::uint32_t index) noexcept { return chunks_[index / chunk_places].load()[index % chunk_places]; }
-
-    /// The next place that was never used. Under the lock.
-    std::uint32_t grow()
-    {
-        if (used_ / chunk_places == max_chunks)
-            throw std::bad_alloc();
-        auto& chunk = chunks_[used_ / chunk_places];
-        if (chunk.load() == nullptr)
-            chunk.store(new place[chunk_places], std::memory_order_release);
-        return used_++;
-    }
-
-    std::array<std::atomic<place*>, max_chunks> chunks_{};
+    handle_places<place, Kind, 1024> places_;
     std::mutex mutex_;
     std::uint32_t free_ = none;
     std::uint32_t used_ = 0;

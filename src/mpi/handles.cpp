@@ -1,3 +1,5 @@
+// The errors of handles.
+
 #include "mpi/handles.hpp"
 
 #include <array>

@@ -89,8 +89,8 @@ template <class Handle>
 template <class Handle>
 [[noreturn, gnu::cold, gnu::noinline]] void throw_unknown(Handle handle, char const* parameter)
 {
-    throw_bad_handle(handle_traits<Handle>::kind, handle_traits<Handle>::error, bits_of(handle), table_of<Handle>.was_freed(bits_of(handle)),
-                     parameter);
+    throw_bad_handle(handle_traits<Handle>::kind, handle_traits<Handle>::error, bits_of(handle),
+                     table_of<Handle>.was_freed(bits_of(handle)), parameter);
 }
 
 /// The object; throws a failure that names the parameter.

@@ -1,3 +1,5 @@
+// Reads the hardware resources of this machine from /sys.
+
 #include "mpi/hardware.hpp"
 
 #include "base/machine.hpp"

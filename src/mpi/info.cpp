@@ -1,3 +1,5 @@
+// Keys and values, and the functions of the standard on them.
+
 #include "mpi/info.hpp"
 
 #include "job/job.hpp"

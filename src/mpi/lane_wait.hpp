@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for other ranks over lanes, so that whoever asks is told for whom (towline where).
+// Waiting for other ranks over lanes; `towline where` shows for which rank.
 
 #include "mpi/process.hpp"
 

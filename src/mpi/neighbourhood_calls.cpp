@@ -2,7 +2,7 @@
 
 #include "mpi/calls.hpp"
 #include "mpi/collective_calls.hpp"
-#include "mpi/neighbourhoods.hpp"
+#include "mpi/collective_plans.hpp"
 
 namespace towline::mpi::calls {
 

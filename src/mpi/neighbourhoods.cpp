@@ -1,4 +1,6 @@
-#include "mpi/neighbourhoods.hpp"
+// The plans of operations among neighbours.
+
+#include "mpi/collective_plans.hpp"
 
 #include "collective/call.hpp"
 #include "mpi/collective_blocks.hpp"

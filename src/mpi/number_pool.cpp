@@ -1,3 +1,5 @@
+// Gives numbers out, and takes them back.
+
 #include "mpi/number_pool.hpp"
 
 #include <algorithm>

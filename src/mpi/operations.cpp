@@ -2,7 +2,7 @@
 
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
-#include "mpi/operation.hpp"
+#include "mpi/reduction.hpp"
 
 namespace towline::mpi {
 namespace {

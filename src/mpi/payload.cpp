@@ -1,3 +1,5 @@
+// Checks buffers, and packs and unpacks them.
+
 #include "mpi/payload.hpp"
 
 #include "layout/copy_plan.hpp"

@@ -43,7 +43,7 @@ namespace {
     }
     payload const data(buf, count, datatype);
     if (!data.in_a_row() || mode != matching::send_mode::standard ||
-        !the_matcher().send_at_once(c.peer(dest), envelope_of(c, tag), data.data(), static_cast<std::uint64_t>(data.bytes()))) [[unlikely]]
+        !the_matcher().try_send(c.peer(dest), envelope_of(c, tag), data.data(), static_cast<std::uint64_t>(data.bytes()))) [[unlikely]]
         send_and_wait(buf, count, datatype, dest, tag, c, mode, call);
 }
 
@@ -72,7 +72,7 @@ void exchange_blocking(communicator& c, payload const& out, void const* bytes, s
     if (sends && bytes == nullptr && !is_apart)
         out.in_a_row() ? void(bytes = out.data()) : pack();
     if (receives && sends && !is_apart &&
-        m.send_at_once(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
+        m.try_send(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
         matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
         fill(status, s, in.bytes());
         if (s.error != matching::outcome::ok) [[unlikely]]

@@ -46,6 +46,11 @@ private:
     process();
     /// Returns when all ranks have come here and nobody needs anything more of this one.
     void part();
+    /// All ranks have come here; where dead ones do not end the job, all that live.
+    void meet();
+    /// A word to and from another rank for that; false: it has ended.
+    bool tell(int rank, int tag);
+    bool hear(int rank, int tag);
     /// Says in one line what the program started and did not receive.
     void tell_of_leftovers();
 

@@ -90,31 +90,62 @@ void process::part()
     world_->buffer().detach(*matcher_);
     self_->buffer().detach(*matcher_);
     matcher_->drain(for_ever, "MPI_Finalize");
-    // Everybody tells rank 0, and rank 0 everybody: it makes progress, unlike the fence of the job, so that what peers still fetch from
-    // here reaches them.
-    communicator& w = *world_;
-    matching::context_id const context = w.context(plane::tagged);
-    auto const hear = [&](int rank) {
-        if (matcher_->receive({context, rank, 0}, w.peer(rank), {}, "MPI_Finalize").error != matching::outcome::ok)
-            throw ended_early(rank, "MPI_Finalize");
-    };
-    auto const tell = [&](int rank) {
-        try {
-            (void)matcher_->send(w.peer(rank), {context, w.rank(), 0}, nullptr, 0, matching::send_mode::standard, "MPI_Finalize");
-        } catch (peer_error const&) {
-            throw ended_early(rank, "MPI_Finalize");
-        }
-    };
-    if (w.rank() != 0) {
-        tell(0);
-        hear(0);
-    } else {
-        for (int r = 1; r < w.size(); ++r)
-            hear(r);
-        for (int r = 1; r < w.size(); ++r)
-            tell(r);
-    }
+    meet();
     matcher_->drain(std::chrono::seconds(10), "MPI_Finalize");
+}
+
+void process::meet()
+{
+    // Everybody tells the leader, and the leader everybody: it makes progress, unlike the fence of the job, so that what peers still fetch
+    // from here reaches them. Rank 0 leads; where dead ranks do not end the job, the first that is there.
+    communicator& w = *world_;
+    bool const goes_on = job::membership::instance().header().keep_going != 0;
+    auto const is_there = [goes_on](bool heard, int rank) {
+        if (!heard && !goes_on)
+            throw ended_early(rank, "MPI_Finalize");
+        return heard;
+    };
+    for (int leader = 0;; ++leader) {
+        if (leader != w.rank()) {
+            if (is_there(tell(leader, leader) && hear(leader, leader), leader))
+                return;
+            continue;
+        }
+        for (int r = 0; r < w.size(); ++r)
+            if (r != leader)
+                (void)is_there(hear(r, leader), r);
+        for (int r = 0; r < w.size(); ++r)
+            if (r != leader)
+                (void)is_there(tell(r, leader), r);
+        return;
+    }
+}
+
+bool process::tell(int rank, int tag)
+{
+    communicator& w = *world_;
+    try {
+        matching::envelope const e{w.context(plane::tagged), w.rank(), tag};
+        return matcher_->send(w.peer(rank), e, nullptr, 0, matching::send_mode::standard, "MPI_Finalize").error == matching::outcome::ok;
+    } catch (peer_error const&) {
+        return false;
+    }
+}
+
+bool process::hear(int rank, int tag)
+{
+    communicator& w = *world_;
+    matching::peer const peer = w.peer(rank);
+    matching::pattern const from{w.context(plane::tagged), rank, tag};
+    matching::request r;
+    matcher_->start_receive(r, from, peer, {});
+    matching::waited const about({matching::operation::receive, from, peer, 0, false});
+    (void)engine_->wait([&] { return r.done() || engine_->has_ended(peer); }, "MPI_Finalize", std::chrono::nanoseconds::max(), &about);
+    // One that was let go by a leader who died then has left, and sends nothing more. What it, or one that died, did send is here soon.
+    constexpr std::chrono::milliseconds soon{100};
+    if (!engine_->wait([&r] { return r.done(); }, "MPI_Finalize", soon) && matcher_->cancel(r))
+        return false;
+    return r.result().error == matching::outcome::ok;
 }
 
 void process::tell_of_leftovers()
@@ -176,8 +207,9 @@ void process::start(int argc, char* const* argv, int thread_level)
     job::membership& job = job::membership::instance();
     matching::options o;
     // A helper thread polls, and ends requests, as another thread of the program would.
-    o.threaded = thread_level == MPI_THREAD_MULTIPLE || engine::process_onload().on;
-    o.eager_outside = 8192;  // with its envelope one message of the transport
+    // So does the background thread, where packets have to be answered.
+    o.threaded = thread_level == MPI_THREAD_MULTIPLE || engine::process_onload().on || engine::process_uses_network();
+    o.eager_outside = matching::thresholds::eager_outside;
     o.way = matching::wished_way();
     p->engine_ = engine::process_engine(false, !o.threaded);
     p->matcher_ = std::make_unique<matching::matcher>(*p->engine_, o);
@@ -223,6 +255,8 @@ void process::finish()
 {
     job::membership& job = job::membership::instance();
     instance().part();
+    if (engine::process_uses_network())
+        (void)instance().engine_->drain(std::chrono::seconds(10));  // what part() told last
     instance().tell_of_leftovers();
     current_phase.store(phase::after, std::memory_order_release);
     predefined_of<MPI_Comm>[1] = nullptr;
@@ -231,6 +265,9 @@ void process::finish()
     ended->engine_->close();  // a helper thread may be in a handler of the matcher, which ends before the engine
     job.self().marks.fetch_and(~std::uint32_t{job::mark_unfinished});
     job.leave();
+    if (job.header().keep_going != 0)
+        for (int r = 0; r < job.size(); ++r)
+            job.slot(r).event.wake_all();  // see hear()
 }
 
 namespace {

@@ -1,3 +1,5 @@
+// Combines elements of any datatype.
+
 #include "mpi/reduction.hpp"
 
 #include "base/checking.hpp"

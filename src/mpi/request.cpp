@@ -1,23 +1,23 @@
+// The table of requests: new places, and requests that were freed while under way.
+
 #include "mpi/request.hpp"
 
 #include "mpi/process.hpp"
 
 #include <algorithm>
-#include <new>
+#include <utility>
 
 namespace towline::mpi {
 
 void request_table::grow()
 {
-    if (chunks_in_use_ == max_chunks)
-        throw std::bad_alloc();
-    auto* const chunk = new request[chunk_places];
-    for (std::size_t i = chunk_places; i-- > 0;) {
-        chunk[i].index_ = static_cast<std::uint32_t>(chunks_in_use_ * chunk_places + i);
-        chunk[i].next_free_ = free_;
-        free_ = &chunk[i];
+    std::uint32_t const begin = places_.size();
+    places_.grow();
+    for (std::uint32_t i = places_.size(); i-- > begin;) {
+        request& r = places_.at(i);
+        r.index_ = i;
+        r.next_free_ = std::exchange(free_, &r);
     }
-    chunks_[chunks_in_use_++].store(chunk, std::memory_order_release);
 }
 
 void request_table::begin(bool threaded)

@@ -117,17 +117,17 @@ public:
 
     [[nodiscard]] request* find(std::uint64_t handle) const noexcept
     {
-        request* const r = place_of(handle);
+        request* const r = places_.find(handle);
         return r != nullptr && r->handle_.load(std::memory_order_acquire) == handle ? r : nullptr;
     }
     [[nodiscard]] bool was_freed(std::uint64_t handle) const noexcept
     {
-        request const* const r = place_of(handle);
+        request const* const r = places_.find(handle);
         return r != nullptr && handle >> 32 < r->generation_;
     }
     [[nodiscard]] std::uint64_t from_integer(std::uint32_t integer) const noexcept
     {
-        request const* const r = place_of(integer);
+        request const* const r = places_.find(integer);
         return r != nullptr ? r->handle_.load(std::memory_order_acquire) : 0;
     }
 
@@ -145,17 +145,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t chunk_places = 256;
-    static constexpr std::size_t max_chunks = (std::size_t{1} << handle_bits::index) / chunk_places;
-
-    [[nodiscard]] request* place_of(std::uint64_t handle) const noexcept
-    {
-        if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(object_kind::request)) [[unlikely]]
-            return nullptr;
-        std::size_t const index = handle & ((std::size_t{1} << handle_bits::index) - 1);
-        request* const chunk = chunks_[index / chunk_places].load(std::memory_order_acquire);
-        return chunk == nullptr ? nullptr : chunk + index % chunk_places;
-    }
     struct guard {
         request_table& t;
         bool const locked;
@@ -178,10 +167,9 @@ private:
     void adopt(request&);
     void sweep();
 
-    std::array<std::atomic<request*>, max_chunks> chunks_{};
+    handle_places<request, object_kind::request, 256> places_;
     std::mutex mutex_;
     bool threaded_ = true;
-    std::uint32_t chunks_in_use_ = 0;
     request* free_ = nullptr;
     request* nothing_ = nullptr;
     std::vector<request*> orphans_;  ///< released, and still under way
@@ -252,9 +240,7 @@ inline request& request_table::acquire()
         grow();
     request& r = *free_;
     free_ = r.next_free_;
-    r.handle_.store(std::uint64_t{r.generation_} << 32 | std::uint64_t{static_cast<std::uint32_t>(object_kind::request)} << handle_bits::index |
-                        r.index_,
-                    std::memory_order_release);
+    r.handle_.store(places_.handle_of(r.generation_, r.index_), std::memory_order_release);
     return r;
 }
 

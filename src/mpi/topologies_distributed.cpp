@@ -104,7 +104,8 @@ public:
         }
         std::vector<half_edge> all(total);
         agree(c, "MPI_Dist_graph_create", [&](collective::schedule& s) {
-            collective::build(s, c.house_team(), collective::alltoallv(mine.data(), counts, offsets, all.data(), coming_counts, coming_offsets));
+            collective::build(s, c.house_team(),
+                              collective::alltoallv(mine.data(), counts, offsets, all.data(), coming_counts, coming_offsets));
         });
         auto next = all.begin();
         for (std::size_t r = 0; r < ranks; ++r) {

@@ -1,3 +1,5 @@
+// Neighbours of a rank in grids and graphs.
+
 #include "mpi/topology.hpp"
 
 #include "mpi/abi.hpp"

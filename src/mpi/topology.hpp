@@ -5,6 +5,7 @@
 #include "mpi/object.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace towline::mpi {
@@ -85,5 +86,10 @@ private:
     std::vector<int> const destination_weights_;
     bool const weighted_;
 };
+
+/// A balanced division of processes into dimensions (8.5.2): replaces the zeros of `dims` such that the product of all is `nodes`: as close
+/// to each other as possible (the distance of the largest and the smallest, then the smallest ones as large as can be), in non-increasing
+/// order. Throws a failure where that cannot be.
+void divide(int nodes, std::span<int> dims);
 
 } // namespace towline::mpi

@@ -122,7 +122,7 @@ private:
         *handle = all.nothing().handle();
         return;
     }
-    if (data.in_a_row() && the_matcher().send_at_once(c.peer(dest), envelope_of(c, tag), data.data(),
+    if (data.in_a_row() && the_matcher().try_send(c.peer(dest), envelope_of(c, tag), data.data(),
                                                       static_cast<std::uint64_t>(data.bytes()), mode_of(kind))) {
         *handle = all.nothing().handle();
         return;

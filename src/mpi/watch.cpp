@@ -1,3 +1,5 @@
+// Tells the watchdog for whom a call of MPI waits.
+
 #include "mpi/watch.hpp"
 
 #include "mpi/communicator.hpp"
@@ -64,7 +66,7 @@ job::wait_report report_of(char const* call, matching::waited const* detail, std
         report.add(operation_of(detail->what));
     } else {
         bool const many = name.starts_with("MPI_Wait") || name.starts_with("MPI_Finalize");
-        bool const parts = !many && std::any_of(pending.begin(), pending.end(), [](auto const& o) { return !is_point_to_point(o.about.context); });
+        bool const parts = !many && std::ranges::any_of(pending, [](auto const& o) { return !is_point_to_point(o.about.context); });
         for (auto const& o : pending)
             if (!parts || !is_point_to_point(o.about.context))
                 report.add(operation_of(o));

@@ -1,3 +1,5 @@
+// The lock-free slab of calls.
+
 #include "remote/calls.hpp"
 
 #include <towline/error.hpp>

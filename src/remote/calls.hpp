@@ -74,8 +74,8 @@ public:
             }
     }
     static constexpr std::uint32_t any_peer = ~std::uint32_t{0};
-    /// Calls each(state, action, peer) for those that are under way, as far as a look beside others shows; of very many not for all. The
-    /// state may be gone: it is for comparing.
+    /// Calls each(state, action, peer) for calls under way, as a racing look sees them; of very many not for all. The state may be gone: it
+    /// is only to be compared.
     template <class F>
     void look(F&& each) const
     {
@@ -114,7 +114,7 @@ private:
         std::atomic<std::uint32_t> generation{0};
         std::atomic<std::uint32_t> peer{0};
         std::atomic<std::uint32_t> next_free{0};
-        // Written by whoever takes the slot, read by whoever frees it, and at any time by `look` and `find`.
+        // Written by the thread that acquires the slot, read by the one that frees it, and at any time by `look` and `find`.
         std::atomic<state_base*> state{nullptr};
         std::atomic<complete_function> complete{nullptr};
         std::atomic<action_entry const*> action{nullptr};
@@ -122,7 +122,7 @@ private:
     struct chunk {
         std::array<slot, chunk_slots> slots;
     };
-    /// What one thread has of the table, but for the last, which the threads beyond share: it keeps no slots.
+    /// The part of the table that belongs to one thread. The last corner is shared by all further threads, and keeps no slots.
     struct alignas(64) corner {
         std::atomic<std::uint64_t> begun{0};
         std::atomic<std::uint64_t> ended{0};

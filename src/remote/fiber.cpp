@@ -1,3 +1,5 @@
+// Switches between fibers.
+
 #include "remote/fiber.hpp"
 
 #include <cstring>

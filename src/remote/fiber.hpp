@@ -1,6 +1,6 @@
 #pragma once
-// A fiber: a stack on which tasks run that may be suspended and go on later, perhaps on another thread. Recycled between tasks.
-// Switching costs about 10 ns (Boost.Context); the state of C++ exceptions and the sanitizers' idea of the stack switch along.
+// A fiber: a stack on which tasks run that may be suspended and resumed later, perhaps on another thread. Recycled between tasks. A switch
+// costs about 10 ns (Boost.Context), and includes the state of C++ exceptions and the stack that sanitizers know.
 
 #include "remote/stack.hpp"
 
@@ -29,8 +29,8 @@ public:
 
     /// The fiber that the calling thread is on; null on a plain stack.
     [[nodiscard]] static fiber* current() noexcept;
-    /// Suspends the current fiber. The thread that ran it then calls after(context) on its own stack, when the fiber may be resumed by
-    /// anyone, and goes on with other work. Returns when somebody resumed it.
+    /// Suspends the current fiber. The thread that ran it then calls after(context) on its own stack, and goes on with other work; from
+    /// that call on any thread may resume the fiber. Returns when one did.
     void suspend(void (*after)(void* context, fiber&) noexcept, void* context);
 
     /// What runs again when the fiber is queued: `resume`.
@@ -39,7 +39,7 @@ public:
     workers* pool = nullptr;         ///< whose task it runs
 
     /// Names the function that it runs (static text) until its task ends, and the rank that called it, for the overflow report and for
-    /// whoever asks what runs. On the fiber itself.
+    /// reports of what runs. On the fiber itself.
     void rename(char const* name, int caller) noexcept
     {
         auto const whose = static_cast<std::uint64_t>(caller + 1) << address_bits;
@@ -63,7 +63,7 @@ public:
         fiber& fiber_;
     };
 
-    // For whoever asks what runs; from any thread, and a moment later it may be wrong.
+    // For reports of what runs. Any thread; the answer may be outdated when it is returned.
     struct call {
         char const* name;  ///< null: none
         int caller;
@@ -88,7 +88,7 @@ private:
     void switch_out();
 
     stack stack_;
-    /// Addresses of text, and ranks, which are less than 2^15, in one word, so that to tell of a call is one store.
+    /// The address of a text and a rank, below 2^15, in one word: naming a call is one store.
     static constexpr unsigned address_bits = 48;
     static char const* name_in(std::uint64_t note) noexcept
     {

@@ -1,3 +1,5 @@
+// Blocks of an arrived message: looked at, taken or fetched.
+
 #include "remote/message.hpp"
 
 #include "heap/heap.hpp"
@@ -51,7 +53,7 @@ void* message_source::take_for_delete(std::size_t i, std::size_t alignment)
 {
     if (!may_take_ || !heap::delete_releases())
         return nullptr;
-    // What is given or staged begins where a block of the heap begins, unless the sender lies: then deallocate will say so.
+    // A given or staged block begins where a block of the heap begins, unless the sender lies: then deallocate notices.
     void const* const block = message_->view(first_ + i);
     if (!heap::contains(block) || reinterpret_cast<std::uintptr_t>(block) % std::max(alignment, heap::block_alignment) != 0)
         return nullptr;

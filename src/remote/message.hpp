@@ -8,11 +8,11 @@
 
 namespace towline::remoting {
 
-/// Who decodes a message may wait for its blocks, or all of them are in reach.
+/// Whether decoding a message may wait for its blocks; if not, all of them are in reach.
 enum class patience : std::uint8_t { may_wait, none };
 
-/// Blocks `first` to `first + count` of a message. Of those for which somebody may wait the fetches begin with `start`, when all is
-/// decoded: what goes wrong before that ends the destinations' life.
+/// Blocks `first` to `first + count` of a message. If decoding may wait, fetches begin with `start`, when all is decoded: an error before
+/// that ends the life of the destinations.
 class message_source final : public chunk_source {
 public:
     message_source() = default;
@@ -52,11 +52,11 @@ private:
     engine::small_vector<wanted, 4> wanted_;
 };
 
-/// Suspends the caller until all fetches of the message have ended; who may not wait has none under way. Throws peer_error if the sender
-/// died first.
+/// Suspends the caller until all fetches of the message have ended; a caller that may not wait has none under way. Throws peer_error if the
+/// sender died first.
 void wait_for_blocks(runtime&, engine::incoming&);
 
-/// True if every block can be looked at, or copied, right now.
+/// True if every block can be viewed, or copied, without waiting.
 [[nodiscard]] bool blocks_in_reach(engine::incoming&);
 
 /// Type and text of the exception being handled, and how it travels: `running` if the called function threw it.

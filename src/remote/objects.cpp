@@ -1,3 +1,5 @@
+// The table of objects, and the weight of their references.
+
 #include "remote/objects.hpp"
 
 #include "remote/runtime.hpp"

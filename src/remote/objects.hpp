@@ -1,5 +1,5 @@
 #pragma once
-// Objects that live here and are called from elsewhere, with the weight of references that other processes hold.
+// Objects of this process that others call, with the weight of the references that other processes hold.
 
 #include "base/slot_table.hpp"
 
@@ -23,7 +23,7 @@ public:
     /// References of this weight have ended; the last ends the object (returned, so that it ends outside the lock). Unknown ids and too
     /// much weight are ignored: a peer may send anything.
     std::shared_ptr<void> release(object_id, std::uint64_t weight) noexcept;
-    /// More references for one that is nearly used up. False if there is no such object.
+    /// Adds weight for a reference whose weight is nearly used up. False if there is no such object.
     bool add_weight(object_id, std::uint64_t weight) noexcept;
     [[nodiscard]] std::size_t size() const;
     /// Ends every object.

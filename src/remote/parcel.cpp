@@ -1,3 +1,5 @@
+// The end of an encoded call: what of it is a block of the message, and what is in its head.
+
 #include <towline/detail/parcel.hpp>
 
 #include "heap/heap.hpp"

@@ -1,3 +1,5 @@
+// Small blocks for states and tasks, cached by each thread.
+
 #include <towline/detail/pool.hpp>
 
 #include <array>

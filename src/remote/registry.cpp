@@ -1,3 +1,5 @@
+// The table of functions: their ids from their names, sorted.
+
 #include "remote/registry.hpp"
 
 #include <towline/error.hpp>

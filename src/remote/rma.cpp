@@ -1,3 +1,5 @@
+// The allocator of rma_vector: blocks of the heap.
+
 #include <towline/rma_allocator.hpp>
 
 #include "heap/heap.hpp"

@@ -1,3 +1,5 @@
+// Sends calls, and runs those that arrive.
+
 #include "remote/runtime.hpp"
 
 #include "base/log.hpp"

@@ -50,14 +50,14 @@ public:
 
     /// Begins to answer.
     void begin(runtime_setup);
-    /// Tells what the peers speak: per rank, the digest of its action table and its version of remoting::wire (0: no such peer). Blocks
-    /// while tables are exchanged with ranks whose digest differs. Every rank has begun before any rank comes here, and comes here before
-    /// any rank calls.
+    /// Learns what the peers speak: for each rank, the digest of its action table and its version of remoting::wire (0: no such peer).
+    /// Blocks while tables are exchanged with ranks whose digest differs. All ranks have begun before any rank calls this, and have called
+    /// this before any rank makes calls.
     void meet(std::span<std::uint64_t const> digests, std::span<std::uint32_t const> versions);
-    /// Answers calls until every rank came here and everything sent was handled and answered; then the workers are gone and calls are usage
-    /// errors. False if a death or a goodbye made order impossible; then the own calls have ended at least.
+    /// Answers calls until every rank has called this, and all that was sent is handled and answered. Then the workers are gone, and calls
+    /// are usage errors. False if a death or a goodbye made that impossible; the calls of this rank have ended in any case.
     bool end();
-    /// As the waiting part of `end`: true when the world ended, false if somebody asked for a stop.
+    /// As the waiting part of `end`: true when the world ended, false if a rank asked for a stop.
     bool serve();
     void stop_all();
     /// Tells everybody that this rank leaves because of an exception: their calls to it end with peer_error. Ends at once.
@@ -101,7 +101,7 @@ public:
 
     /// Throws usage_error inside a handler that runs on the polling thread, where nothing may wait.
     void check_may_wait(char const* what) const;
-    /// Blocks until ready(), by whatever means the caller's stack has. `ready` becomes true by handlers. `about` may be null.
+    /// Blocks until ready(): suspends a fiber, lets a thread poll. `ready` becomes true by handlers. `about` may be null.
     template <class Ready>
     void wait_until(Ready&& ready, char const* what, waiting const* about = nullptr)
     {
@@ -210,7 +210,7 @@ private:
     call_table calls_;
     object_table objects_;
     std::unique_ptr<team_ground> teams_;
-    std::mutex owned_pool_mutex_;              ///< held by who replaces it, and by who looks into it from outside
+    std::mutex owned_pool_mutex_;              ///< held while it is replaced, or read from outside
     std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it
     std::atomic<workers*> pool_{nullptr};
 

@@ -1,3 +1,5 @@
+// Maps stacks, and notices their overflow.
+
 #include "remote/stack.hpp"
 
 #include "base/settings.hpp"

@@ -1,3 +1,5 @@
+// towline::stats, from this rank's counters in the job file.
+
 #include <towline/stats.hpp>
 
 #include "job/counters.hpp"

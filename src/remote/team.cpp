@@ -1,3 +1,5 @@
+// The members of towline::team.
+
 #include <towline/team.hpp>
 
 #include "collective/reductions/reduce.hpp"

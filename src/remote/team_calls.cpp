@@ -44,7 +44,8 @@ void check_list(op what, std::span<std::size_t const> counts, std::size_t blocks
 }
 
 /// Blocks of a row, in bytes, as `lists` keeps them: it has room.
-[[nodiscard]] collective::layout_of_blocks listed(std::vector<std::uint64_t>& lists, std::span<std::size_t const> counts, std::size_t element)
+[[nodiscard]] collective::layout_of_blocks listed(std::vector<std::uint64_t>& lists, std::span<std::size_t const> counts,
+                                                  std::size_t element)
 {
     std::size_t const first = lists.size(), n = counts.size();
     for (std::size_t const count : counts)
@@ -249,7 +250,7 @@ bool team_core::run_now(team_call const& c)
     };
     if (auto const how = collective::run_now(*l, team_.is_crowded(), what, wait); how != collective::lane_run::state::ended) [[unlikely]]
         std::rethrow_exception(wait_for_error(collective::lane_run::ending_of(how), name_of(c.what)));
-    if (l->begun() % collective::progress_every == 0) [[unlikely]]
+    if (l->begun() % collective::thresholds::progress_every == 0) [[unlikely]]
         ground_.owner().engine().progress();
     return true;
 }

@@ -1,3 +1,5 @@
+// Runs a team's operations: begun, waited for, ended.
+
 #include "remote/team_core.hpp"
 
 #include "collective/lanes/introduction.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// A team as one rank sees it: who the others are, and how its operations run. The operations themselves: collective/operations.hpp.
+// A team as one rank sees it: its other ranks, and how its operations run. The operations themselves: collective/operations.hpp.
 
 #include "collective/call.hpp"
 #include "collective/call_check.hpp"
@@ -31,9 +31,9 @@ public:
     [[nodiscard]] std::optional<int> first_dead() const;
     [[nodiscard]] remoting::team_ground& ground() noexcept { return ground_; }
 
-    /// An operation: the ranks show each other memory by which they may go on without messages.
+    /// An operation: the ranks introduce their lanes to each other.
     void introduce();
-    /// An operation of this team: who gives the same color is a team; null for a negative one.
+    /// An operation of this team: ranks of the same color become a team; null for a negative color.
     [[nodiscard]] std::shared_ptr<team_core> split(int color, int key);
 
     void run(team_call const&);
@@ -42,20 +42,20 @@ public:
 private:
     struct operation;
 
-    /// Throws for what can never be, and leaves the other ranks to themselves.
+    /// Throws for arguments that can never be right; the other ranks are not told.
     void check(team_call const&) const;
     /// What is wrong with this rank's rows, if anything is.
     [[nodiscard]] std::optional<usage_error> find_unfit(team_call const&) const;
     void check_rows(team_call const&) const;
     void check_counts(team_call const&) const;
-    /// What it is in collective/; lists of blocks lie in `lists`.
+    /// The operation as a collective::call; its lists of blocks lie in `lists`.
     [[nodiscard]] collective::call call_of(team_call const&, std::vector<std::uint64_t>& lists) const;
     /// The operation, where this rank's rows fit together and lie in rows.
     void run_fit(team_call const&);
     /// This rank's part as steps.
     void build(collective::schedule&, team_call const&, bool over_lanes = true);
-    /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part, gives no data, and so fails all who need some.
-    /// Returns the call that it is instead, without its lists.
+    /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part and gives no data, so that all ranks fail that
+    /// need some. Returns the call that it makes instead, without its lists.
     team_call build_unfit(collective::schedule&, team_call, bool over_lanes = true);
     /// Runs that, and throws what is wrong here.
     [[noreturn]] void run_unfit(team_call const&, usage_error const& why);

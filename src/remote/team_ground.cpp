@@ -1,3 +1,5 @@
+// Makes what a runtime's teams share.
+
 #include "remote/team_ground.hpp"
 
 #include "remote/runtime.hpp"
@@ -16,7 +18,7 @@ namespace {
 [[nodiscard]] matching::options matching_options()
 {
     matching::options o;
-    o.eager_outside = 8192;  // with its envelope one message of the transport
+    o.eager_outside = matching::thresholds::eager_outside;
     o.take_on_death = false; // the runtime has it
     o.way = matching::wished_way();
     return o;

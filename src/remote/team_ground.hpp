@@ -1,5 +1,5 @@
 #pragma once
-// What the teams of a runtime stand on: messages that are matched, memory that ranks share, and whoever drives what was started.
+// What the teams of a runtime share: the matcher, the memory of lanes, and the queue of nonblocking operations.
 
 #include "collective/lanes/lane_queue.hpp"
 #include "collective/lanes/node_memory.hpp"
@@ -33,7 +33,8 @@ public:
     /// All ranks of the world; where new teams begin.
     [[nodiscard]] detail::team_core& everybody();
 
-    /// A team is made, by one thread at a time: two that agree on numbers at once could find the same. Throws usage_error for another.
+    /// The right to make a team. One thread at a time has it, because two could agree on the same number; throws usage_error for another
+    /// one.
     class making {
     public:
         explicit making(team_ground&);
@@ -50,8 +51,8 @@ public:
 
     /// It died, or left its world. From a poll.
     void peer_left(int rank);
-    /// Another rank found a member of the team dead: `then` is called when that is known here, too, or when the world ends. False: it is
-    /// known already, and `then` was dropped.
+    /// Another rank found a member of the team dead: calls `then` when this rank knows it, too, or when the world ends. False: it is known
+    /// already, and `then` was dropped.
     [[nodiscard]] bool leave_until_death(detail::team_core const&, std::function<void()> then);
 
 private:

@@ -1,3 +1,5 @@
+// Packs and unpacks rows with gaps.
+
 #include "remote/team_views.hpp"
 
 #include "heap/heap.hpp"

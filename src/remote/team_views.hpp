@@ -1,5 +1,7 @@
 #pragma once
-// Rows of a team's operation that do not lie in a row: packed before it, unpacked after it.
+// Rows with gaps in a team's operation: packed before it, unpacked after it.
+
+#include "remote/thresholds.hpp"
 
 #include <towline/detail/team_api.hpp>
 #include <towline/error.hpp>
@@ -11,23 +13,23 @@
 
 namespace towline::remoting {
 
-/// The operation as it is done, on rows in shared memory where there is some. Rows that lie as they should are left alone.
+/// The operation on packed rows, in shared memory if there is some. Rows without gaps are used where they are.
 class staged_rows {
 public:
-    /// Packs what this rank brings. Throws std::bad_alloc.
+    /// Packs what this rank contributes. Throws std::bad_alloc.
     staged_rows(detail::team_call const&, int rank);
     staged_rows(staged_rows const&) = delete;
     staged_rows& operator=(staged_rows const&) = delete;
 
     [[nodiscard]] detail::team_call const& call() const noexcept { return call_; }
-    /// What keeps the result from being written where the program wants it, if anything does.
+    /// Why the result cannot be written where the program wants it, if so.
     [[nodiscard]] std::optional<usage_error> const& unfit() const noexcept { return unfit_; }
-    /// When the operation has ended well: what it gave this rank goes where the program wants it. Nothing is unfit.
+    /// After the operation was successful: unpacks this rank's result to where the program wants it. Nothing is unfit.
     void unpack() const noexcept;
-    /// That takes longer than handing it to another thread.
+    /// Unpacking takes longer than handing it to another thread.
     [[nodiscard]] bool unpacks_long() const noexcept
     {
-        return target_ != nullptr && call_.receive_size * call_.element >= (std::size_t{64} << 10);
+        return target_ != nullptr && call_.receive_size * call_.element >= thresholds::unpacks_long;
     }
 
     [[nodiscard]] static bool wanted(detail::team_call const& c) noexcept { return (c.send_shape.rank | c.receive_shape.rank) != 0; }

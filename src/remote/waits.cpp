@@ -1,3 +1,5 @@
+// Tells the watchdog what this process waits for in remote calls and teams.
+
 #include "remote/waits.hpp"
 
 #include "remote/runtime.hpp"

@@ -12,12 +12,12 @@ namespace towline::remoting {
 
 class runtime;
 
-/// What a wait of this face is for, as far as that is known.
+/// The purpose of a wait of this face, as far as it is known.
 struct waiting : engine::wait_detail {
     explicit waiting(detail::state_base const* state = nullptr) noexcept;
 
     detail::state_base const* future;             ///< only compared, never looked into
-    int rank = -1;                                ///< of the world, which has to do something; -1: nobody in particular
+    int rank = -1;                                ///< of the world, for which it waits; -1: none in particular
     std::optional<matching::context_id> context;  ///< of a team whose messages are awaited
 };
 

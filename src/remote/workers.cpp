@@ -1,6 +1,9 @@
+// The threads of the pool, its queue, and its fibers.
+
 #include "remote/workers.hpp"
 
 #include "base/threads.hpp"
+#include "remote/thresholds.hpp"
 
 #include <towline/error.hpp>
 
@@ -12,8 +15,6 @@
 
 namespace towline::remoting {
 namespace {
-
-constexpr unsigned kept_fibers = 64;  // stacks kept warm
 
 thread_local workers* serving_here = nullptr;
 thread_local bool no_stack = false;
@@ -114,7 +115,7 @@ void workers::yield()
     fiber::current()->suspend([](void* pool, fiber& f) noexcept {
         auto* const self = static_cast<workers*>(pool);
         if (self->engine_ != nullptr)
-            self->engine_->progress();  // what it waits for may depend on it
+            self->engine_->progress();  // the task may wait for what a poll brings
         sched_yield();
         self->put(f.resumption);
     }, this);
@@ -151,7 +152,7 @@ void workers::put_fiber(fiber* f) noexcept
 {
     {
         std::scoped_lock lock(mutex_);
-        if (free_count_ < kept_fibers) {
+        if (free_count_ < thresholds::kept_fibers) {
             f->next = std::exchange(free_, f);
             ++free_count_;
             return;
@@ -191,7 +192,7 @@ void workers::execute(task& t)
 void workers::task_ended() noexcept
 {
     finished_.fetch_add(1, std::memory_order_relaxed);
-    // Whoever serves until all is done looks at the count when it is woken.
+    // A thread that serves until all is done reads the count when it is woken.
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1 && servers_.load(std::memory_order_relaxed) != 0 && engine_ != nullptr)
         engine_->notify();
 }
@@ -216,12 +217,12 @@ bool workers::run_one()
 
 bool workers::poll_while_suspended()
 {
-    int const rounds = oversubscribed_ ? 4 : 400;
+    int const rounds = oversubscribed_ ? thresholds::suspended_polls_oversubscribed : thresholds::suspended_polls;
     for (int i = 0; i < rounds && engine_ != nullptr && suspended_.load(std::memory_order_relaxed) != 0; ++i) {
         engine_->progress();
         if (has_work())
             return true;
-        if (i % 16 == 15 || oversubscribed_)
+        if ((i + 1) % thresholds::polls_per_yield == 0 || oversubscribed_)
             sched_yield();
     }
     return has_work();

@@ -1,12 +1,13 @@
 #pragma once
 // The worker pool: threads that run tasks on fibers. A task that waits frees its thread for others; tasks nest to any depth.
 //
-// Threads sleep when there is nothing to do. While tasks are suspended, a worker without work polls the engine for a moment
-// before it sleeps: what the tasks wait for comes from there. A thread that waits and holds nothing (world::serve, the end of the world)
-// may serve tasks itself, so that a call to a waiting process costs no wake-up.
+// A worker without a task sleeps. While tasks are suspended, it polls the engine for a moment before: what they wait for comes from there.
+// A thread that waits and holds nothing (world::serve, the end of the world) may run tasks itself, so that a call to a waiting process
+// costs no wake-up.
 
 #include "engine/engine.hpp"
 #include "remote/fiber.hpp"
+#include "remote/thresholds.hpp"
 
 #include <atomic>
 #include <condition_variable>
@@ -31,7 +32,7 @@ public:
 
     /// Queues a task; it stays where it is until it runs. Any thread, also inside a handler.
     void push(task&) noexcept;
-    /// Takes the first queued task for which `is` says so out of the queue and hands it to `end`, which deletes it; false if none.
+    /// Takes the first queued task for which `is` returns true out of the queue, and passes it to `end`, which deletes it; false if none.
     template <class Is, class End>
     bool withdraw(Is&& is, End&& end)
     {
@@ -68,7 +69,7 @@ public:
     /// Tasks that ended, ever.
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
-    /// The calling thread will look at `has_work` itself whenever it made progress.
+    /// Within its scope the calling thread looks at `has_work` whenever it made progress.
     class serving {
     public:
         explicit serving(workers&) noexcept;
@@ -81,12 +82,12 @@ public:
         workers* before_;
     };
 
-    /// Those that run something, and some that do not; of very many not all. Any thread.
+    /// All fibers that run something, and some that do not; of very many not all. Any thread.
     template <class F>
     void for_each_fiber(F&& each)
     {
         std::scoped_lock lock(mutex_);
-        std::size_t left = 1000;
+        std::size_t left = thresholds::fibers_told;
         for (fiber const* f = youngest_; f != nullptr && left-- != 0; f = f->older)
             each(*f);
     }

@@ -1,3 +1,5 @@
+// The beginning and the end of towline::world, and what it knows.
+
 #include <towline/world.hpp>
 
 #include "base/log.hpp"
@@ -9,6 +11,7 @@
 #include "remote/runtime.hpp"
 
 #include <towline/error.hpp>
+#include <towline/version.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -88,7 +91,7 @@ world::world()
         unsigned const ranks = static_cast<unsigned>(m.size());
         remoting::runtime_setup setup;
         setup.oversubscribed = m.is_oversubscribed();
-        setup.threads = static_cast<unsigned>(base::setting_number("TOWLINE_WORKERS", std::max(1u, cores / ranks), 1, 1024));
+        setup.threads = static_cast<unsigned>(base::setting_number("TOWLINE_WORKERS", std::max(1u, cores / m.header().here), 1, 1024));
         setup.max_message = base::setting_bytes("TOWLINE_MAX_MESSAGE", setup.max_message);
         setup.describe_death = describe_death;
         setup.counters = m.self().counters;
@@ -203,5 +206,7 @@ world& this_world()
         return *w;
     throw usage_error("there is no towline::world in this process: make one in main, and ask before its end");
 }
+
+version_number library_version() noexcept { return header_version; }
 
 } // namespace towline

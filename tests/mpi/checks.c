@@ -1,7 +1,7 @@
 /* Ranks that do not call the same are told. Usage: mpi_checks WHAT WAY; WAY is 0 (blocking) or 1 (nonblocking). Prints "RANK CLASS" of the
    call in which they differ; before and behind it all is well.
    WAY is u or v: without TOWLINE_CHECK. Over lanes whoever looks at what another rank offers finds it; "RANK CLASS TEXT" of the calls that
-   failed. */
+   failed. Who looked at nobody is told in a line, at the latest when the communicator ends. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -108,6 +108,8 @@ int main(int argc, char** argv)
         code = MPI_Wait(&request, MPI_STATUS_IGNORE);
     if (argv[2][0] == 'u' || argv[2][0] == 'v') {
         in_order(comm, what, argv[2][0] == 'v');
+        MPI_Barrier(MPI_COMM_WORLD);  /* now all have found what they find */
+        MPI_Comm_free(&comm);
         MPI_Finalize();
         return 0;
     }

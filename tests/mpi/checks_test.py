@@ -45,13 +45,23 @@ class Checks(JobTest):
                     with self.subTest(pair=pair, way=way, ranks=ranks):
                         env = {**self.env, "TOWLINE_LANES": "first"}
                         code, out, err, _ = self.run_job(ranks, PROGRAM, pair, way, env=env)
-                        self.assertEqual((code, err), (0, ""))
+                        self.assertEqual(code, 0, err)
                         names = [re.sub("^big-|[01]$", "", name.replace("big-", "")) for name in pair.split("+")]
                         told = [line for line in out.splitlines() if "this rank" in line]
                         self.assertTrue(told, out)
-                        for line in told:
+                        late = err.splitlines()
+                        for line in told + late:
                             for name in names:
                                 self.assertIn(name, line)
+                        who = {int(line.split()[0]) for line in told}
+                        for line in late:
+                            found = re.fullmatch(r"towline\[(\d)\]: rank \d called .*, this rank .*: all ranks call the same operations in the same "
+                                                 r"order; the call of this rank had ended well before that was known", line)
+                            self.assertTrue(found, line)
+                            self.assertNotIn(int(found[1]), who)
+                            who.add(int(found[1]))
+                        if ranks == 2:
+                            self.assertEqual(who, {0, 1})
 
 
 if __name__ == "__main__":

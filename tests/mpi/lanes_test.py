@@ -58,7 +58,8 @@ class Lanes(JobTest):
             for ranks in RANKS:
                 with self.subTest(scenario=scenario, ranks=ranks):
                     code, out, err, _ = self.run_job(ranks, PROGRAM, scenario, env={**self.env, "TOWLINE_LANES": "first"})
-                    self.assertEqual((code, out, err), (0, "", ""))
+                    disagrees = "disagree" in scenario
+                    self.assertEqual((code, out, harness.without_late_words(err) if disagrees else err), (0, "", ""))
 
     def test_the_same_bits_in_every_way(self) -> None:
         for ranks in RANKS:

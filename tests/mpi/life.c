@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static int class_of(int code)
@@ -51,6 +52,12 @@ static void* elsewhere(void* unused)
     MPI_Is_thread_main(&flag);
     printf("other thread: main %d\n", flag);
     return unused;
+}
+
+static void end_now(int signal)
+{
+    (void)signal;
+    kill(getpid(), SIGKILL);
 }
 
 int main(int argc, char** argv)
@@ -150,6 +157,27 @@ int main(int argc, char** argv)
         double const before = MPI_Wtime();
         MPI_Finalize();
         printf("rank %d waited %d\n", rank, MPI_Wtime() - before > 0.1);
+    } else if (strcmp(what, "fewer") == 0) {
+        /* Under --keep-going. Ranks named by a digit die: 0 before the others end, 1 while they wait in MPI_Finalize, 2 at any time of
+           that. The others end well. */
+        start();
+        int const how = (int)strlen(argv[2]) > rank ? argv[2][rank] : '-';
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (how == '0')
+            raise(SIGKILL);
+        if (how == '1') {
+            usleep(200000);
+            raise(SIGKILL);
+        }
+        if (how == '2') {
+            signal(SIGALRM, end_now);
+            struct itimerval const soon = {.it_value = {.tv_usec = 1 + atoi(argv[3])}};
+            setitimer(ITIMER_REAL, &soon, NULL);
+        }
+        MPI_Finalize();
+        if (how == '2')
+            pause();
+        printf("rank %d ended\n", rank);
     } else {
         fprintf(stderr, "mpi_life: no scenario '%s'\n", what);
         return 2;

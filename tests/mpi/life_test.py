@@ -1,6 +1,7 @@
 """Start and end of MPI, with and without a launcher."""
 
 import os
+import random
 import subprocess
 import unittest
 
@@ -73,6 +74,27 @@ class Life(JobTest):
         self.assertEqual(code, 137)
         self.assertIn("rank 2", err)
         self.assertIn("SIGKILL", err)
+
+    def fewer(self, who, *more):
+        """Those that live end well, whoever dies when; the launcher names the dead, and nobody else."""
+        code, out, err, _ = self.run_job(len(who), LIFE, "fewer", who, *more, options=("--keep-going",))
+        self.assertEqual(code, 137, (who, more, err))
+        self.assertEqual(sorted(out.splitlines()), [f"rank {r} ended" for r, how in enumerate(who) if how == "-"], (who, more, err))
+        dead = [r for r, how in enumerate(who) if how != "-"]
+        self.assertEqual(sorted(int(line.split()[2]) for line in err.splitlines()), dead, (who, more, err))
+        for line in err.splitlines():
+            self.assertIn(" was killed by signal 9 ", line)
+
+    def test_where_dead_ranks_do_not_end_the_job_the_living_end_well(self):
+        for who in ("-0", "0-", "-01-", "00--", "1-", "1--", "-1-", "0-1-", "01--", "--11"):
+            self.fewer(who)
+
+    def test_a_leader_may_die_while_all_end(self):
+        seed = int(os.environ.get("TOWLINE_TEST_SEED", random.randrange(1 << 30)))
+        print(f"TOWLINE_TEST_SEED={seed}")
+        times = random.Random(seed)
+        for _ in range(40):
+            self.fewer(times.choice(("2---", "2--", "02--", "22---", "-2--")), str(times.randrange(400)))
 
     def test_a_rank_that_never_starts_mpi_is_named(self):
         code, _, err, _ = self.run_job(3, LIFE, "absent")

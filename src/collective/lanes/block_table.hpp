@@ -11,8 +11,8 @@
 
 namespace towline::collective {
 
-/// Call `give` or `want` for each block, then `offer`, then read the others' tables, then `finish`. The executor `X` (programs.hpp) runs the
-/// verbs.
+/// Call `give` or `want` for each block, then `offer`, then read the others' tables, then `finish`. The executor `X` (programs.hpp) runs
+/// the verbs.
 template <class X>
 class block_table {
 public:

@@ -13,7 +13,7 @@
 
 namespace towline::collective {
 
-/// One operation. A `Wait` blocks: wait(is_met, rank) returns when is_met() is true, for which `rank` is to do something; what it throws
+/// One operation. A `Wait` blocks: wait(is_met, rank) returns when is_met() is true, which needs `rank` to do something. An exception of it
 /// ends the call, and the lanes with it.
 class immediate {
 public:
@@ -26,7 +26,7 @@ public:
     template <class Wait>
     immediate(lanes& l, called operation, bool crowded, Wait const& wait) noexcept
         : lanes_(l), number_(l.begin()), offers_(l, number_, operation), looks_around_(collective::looks_around(l.size(), crowded)),
-          looks_(crowded ? looks_crowded : looks), waits_(&wait),
+          looks_(crowded ? thresholds::looks_crowded : thresholds::looks), waits_(&wait),
           wait_([](void const* self, bool (*is_met)(void*), void* context, int rank) {
               (*static_cast<Wait const*>(self))([=] { return is_met(context); }, rank);
           })
@@ -48,7 +48,7 @@ public:
         return ending;
     }
 
-    // The verbs, as in lane_builder. may_run_now (run_now.hpp) has found that everything offered is shown, and that memory is not tight.
+    // The verbs, as in lane_builder. may_run_now (run_now.hpp) has found that all offers are shown, and that memory is not tight.
 
     [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
     [[nodiscard]] int size() const noexcept { return lanes_.size(); }
@@ -77,7 +77,7 @@ public:
             return;
         if (bytes == 8)
             std::memmove(to, from, 8);
-        else if (bytes > lanes::inline_bytes)
+        else if (bytes > lanes::slot_bytes)
             move_bytes(to, from, bytes);
         else if (bytes != 0)  // else there may be no memory
             std::memmove(to, from, bytes);
@@ -85,7 +85,7 @@ public:
 
     void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
     {
-        if (bytes > lanes::inline_bytes)
+        if (bytes > lanes::slot_bytes)
             return offers_.post(data, bytes, stage, whom);
         lanes::slot& mine = lanes_.mine(number_);
         copy(mine.contents(), data, bytes);
@@ -145,7 +145,7 @@ public:
         if (lanes_.has_reached(rank, number_, 3) && there.what == lanes::offer::failed)
             throw lane_run::failure_of(there);
         if (told != 0 && there.word() != offers_.terms(lanes::offer::nothing, told).word())
-            throw state::failed_mismatch;
+            offers_.refuse_unfit(rank);
     }
 
     void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
@@ -181,12 +181,7 @@ public:
     }
 
 private:
-    /// Looks at a slot before it waits: the others are about to come, most of the time, where they have cores.
-    static constexpr int looks = 200, looks_crowded = 1;
-    /// Looks for a stage between two looks for those who died, or did another operation in which nobody waits for them.
-    static constexpr std::uint32_t looks_at_others = 256;
-
-    /// Until has_come(), which is up to `rank`; throws if that died instead, or finished the operation.
+    /// Waits until has_come(), which `rank` makes true; throws if that rank died instead, or finished the operation.
     template <class HasCome>
     void await(int rank, HasCome has_come)
     {
@@ -203,9 +198,9 @@ private:
         auto is_met = [&] {
             if (has_come())
                 return true;
-            if (++idle % looks_at_others != 0)
+            if (++idle % thresholds::looks_at_others != 0)
                 return false;
-            // What it stored before it died, or finished, is seen when that is.
+            // Its death, or its end, is seen after what it stored before: look again.
             is_dead = lanes_.is_gone(rank) && !has_come();
             has_finished = !is_dead && lanes_.has_finished(rank, number_) && !has_come();
             return is_dead || has_finished;
@@ -247,7 +242,7 @@ private:
         }
         return state::ended;
     }
-    /// Tells that this rank has failed, and stays until nobody is in the middle of using what it lent.
+    /// Tells that this rank has failed, and stays until no rank is in the middle of using what it lent.
     [[gnu::noinline]] void take_back(state why)
     {
         lanes_.end_use(number_);

@@ -1,3 +1,5 @@
+// The introduction of a team's ranks to each other's lanes.
+
 #include "collective/lanes/introduction.hpp"
 
 #include "base/log.hpp"
@@ -5,6 +7,7 @@
 #include "collective/call_check.hpp"
 #include "collective/lanes/lane_steps.hpp"
 #include "collective/operations.hpp"
+#include "collective/thresholds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,13 +16,11 @@
 namespace towline::collective {
 namespace {
 
-/// Where every rank has a core, both wait for each other sooner than one copies more than this. Where cores are shared, a wait is a change
-/// of ranks, and whoever offers copies runs ahead, the further the better; else few payloads that stay in the nearest caches are.
-[[nodiscard]] lanes::limits limits_for(bool shares_cores)
+[[nodiscard]] lanes::limits limits_for(bool is_oversubscribed)
 {
-    if (shares_cores)
-        return {.slots = 256, .payloads = 64};
-    return {.posted = 1024, .shown = 8192, .payloads = 8};
+    if (is_oversubscribed)
+        return {.slots = thresholds::slots_oversubscribed, .payloads = thresholds::payloads_oversubscribed};
+    return {.posted = thresholds::posted, .shown = thresholds::shown, .payloads = thresholds::payloads};
 }
 
 } // namespace
@@ -31,17 +32,17 @@ lane_use wished_lanes()
     return wish;
 }
 
-introduction::introduction(team& t, node_memory& memory, bool shares_cores, of what)
+introduction::introduction(team& t, node_memory& memory, bool is_oversubscribed, of what)
     : team_(t), what_(what), words_(static_cast<std::size_t>(t.size()))
 {
     std::vector<peer> peers;
     for (int r = 0; r < t.size(); ++r)
         peers.push_back(t.peer_of(side::local, r));
-    // What only this rank finds keeps the others from it, too: a word of 0.
+    // A problem that only this rank has reaches the others as the word 0.
     if (!std::ranges::all_of(peers, [&](peer p) { return memory.is_shared_with(p); }))
         return;
     try {
-        lanes_ = std::make_unique<lanes>(memory, t.rank(), std::move(peers), limits_for(shares_cores));
+        lanes_ = std::make_unique<lanes>(memory, t.rank(), std::move(peers), limits_for(is_oversubscribed));
     } catch (std::bad_alloc const&) {
         return;
     }

@@ -1,5 +1,6 @@
 #pragma once
-// How the ranks of a team come to have lanes: each shows the others its own. Both faces do it, each where it begins to need them.
+// The introduction gives the ranks of a team their lanes: an allgather of the words by which each rank's lane is found. Both faces run it,
+// each before the first operation that may go over lanes.
 
 #include "collective/lanes/lanes.hpp"
 #include "collective/schedule.hpp"
@@ -15,25 +16,25 @@ namespace towline::collective {
 enum class lane_use { never, usual, first };
 [[nodiscard]] lane_use wished_lanes();
 
-/// All ranks of the team do this at the same place in their order of operations, under team::introduction_sequence. What only one rank finds
-/// must not part them: a rank that cannot have lanes tells so (a word of 0), and one for which the introduction fails after it has told its
+/// All ranks of the team run it at the same place in their order of operations, under team::introduction_sequence. A problem of one rank
+/// must not divide them: a rank that cannot have a lane sends the word 0, and one for which the introduction fails after it has sent its
 /// word leaves its lane behind, in which every operation has failed.
 class introduction {
 public:
     enum class of { operations, starts };
-    /// `shares_cores`: the job has more ranks than cores. `what`: as of team::lanes, or of team::lanes_of_starts. Not for intercommunicators.
-    introduction(team&, node_memory&, bool shares_cores, of what = of::operations);
-    /// The operation that brings everybody's word, to be run to its end.
+    /// `what`: as of team::lanes, or of team::lanes_of_starts. Not for intercommunicators.
+    introduction(team&, node_memory&, bool is_oversubscribed, of what = of::operations);
+    /// The operation that exchanges the words, to be run to its end.
     void build(schedule&);
-    /// When it has ended well: the team has lanes now, if all ranks reach each other's. Throws error for a word that none can have told.
+    /// After it was successful: gives the team its lanes, if all ranks reach each other's. Throws error for an impossible word.
     void finish();
-    /// When it has ended otherwise, or finish() threw: the team is broken. Others may have open lanes with this rank's among them.
+    /// After it failed, or finish() threw: the team is broken. Other ranks may have opened this rank's lane.
     void fail(ending why) noexcept;
 
 private:
     team& team_;
     of const what_;
-    std::unique_ptr<lanes> lanes_;  ///< null: this rank finds that it cannot
+    std::unique_ptr<lanes> lanes_;  ///< null: this rank cannot have a lane
     std::vector<std::uint64_t> words_;
 };
 

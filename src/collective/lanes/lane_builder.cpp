@@ -1,3 +1,5 @@
+// What a lane_builder records to lend buffers, and to finish.
+
 #include "collective/lanes/lane_builder.hpp"
 
 #include <algorithm>
@@ -6,7 +8,7 @@ namespace towline::collective {
 
 std::uint64_t lane_builder::piece_room(combination const& r) noexcept
 {
-    return std::max(lane_step::piece, r.element);
+    return std::max(thresholds::piece, r.element);
 }
 
 void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom)

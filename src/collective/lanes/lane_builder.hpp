@@ -25,8 +25,8 @@ public:
     [[nodiscard]] bool looks_around() const noexcept { return looks_around_; }
     /// As of lanes::are_posted; before anything is shown.
     void goes_one_way() noexcept { one_way_ = true; }
-    /// Memory until the schedule is cleared. `room`: private, for `count` of a trivial type. `shared_room`: other ranks reach it; null: none
-    /// is left. `any_room`: shared if there is any left, else private.
+    /// Memory until the schedule is cleared. `room`: private, for `count` of a trivial type. `shared_room`: other ranks reach it; null:
+    /// none is left. `any_room`: shared if there is any left, else private.
     template <class T>
     [[nodiscard]] T* room(std::size_t count)
     {

@@ -1,7 +1,10 @@
+// What a rank offers in an operation over lanes, and how others reach it.
+
 #include "collective/lanes/lane_offers.hpp"
 
 #include "base/prefetch.hpp"
 #include "collective/lanes/lane_tables.hpp"
+#include "collective/thresholds.hpp"
 
 #include <towline/error.hpp>
 
@@ -14,7 +17,7 @@ using state = lane_run::state;
 
 void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
 {
-    if (bytes >= 4096)
+    if (bytes >= thresholds::block_copy)
         base::copy_block(to, from, bytes);
     else if (bytes != 0)
         std::memcpy(to, from, bytes);
@@ -22,7 +25,7 @@ void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
 
 void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int whom) noexcept
 {
-    bool const fits = bytes <= lanes::inline_bytes;
+    bool const fits = bytes <= lanes::slot_bytes;
     lanes::slot& mine = lanes_.mine(number_);
     move_bytes(fits ? mine.contents() : lanes_.my_payload(number_), data, bytes);
     lanes_.count_posted(bytes);
@@ -32,17 +35,16 @@ void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int who
         prepare_payload(bytes);
 }
 
-/// The next operation may well write as much.
+/// Prefetches the next payload for writing: the next operation is likely to write as much.
 void lane_offers::prepare_payload(std::uint64_t bytes) noexcept
 {
-    constexpr std::uint64_t line = 64, most = 8 * line;
-    for (std::uint64_t at = 0; at < std::min(bytes, most); at += line)
+    for (std::uint64_t at = 0; at < std::min(bytes, thresholds::payload_ahead); at += thresholds::line)
         base::prefetch_to_write(lanes_.my_payload(number_ + 1) + at);
 }
 
 namespace {
 
-/// Field by field: a load of more than one field would wait for the stores by which they were just written.
+/// Field by field: a load that covers several stores waits until they have left for the cache.
 void write(std::byte* to, lane_entry const& e) noexcept
 {
     std::uint64_t const first = static_cast<std::uint32_t>(e.rank) | std::uint64_t{e.how} << 32;
@@ -57,7 +59,7 @@ static_assert(offsetof(lane_entry, how) == 4 && offsetof(lane_entry, where) == 8
 void lane_offers::offer_table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* shared, int stage, int whom)
 {
     lanes::slot& mine = lanes_.mine(number_);
-    bool const fits = end <= lanes::inline_bytes;
+    bool const fits = end <= lanes::slot_bytes;
     std::byte* const at = shared != nullptr ? shared : fits ? mine.contents() : lanes_.my_payload(number_);
     std::byte* to = at;
     for (lane_block const& b : blocks) {
@@ -126,6 +128,13 @@ lanes::slot::terms lane_offers::terms_of(int rank)
 void lane_offers::refuse_finished(int rank) const
 {
     lanes_.note({rank, {}, operation_});
+    lanes_.complain(rank, number_, {}, operation_);
+    throw state::failed_mismatch;
+}
+
+void lane_offers::refuse_unfit(int rank) const
+{
+    lanes_.complain(rank, number_, operation_, operation_);
     throw state::failed_mismatch;
 }
 
@@ -134,6 +143,7 @@ void lane_offers::refuse(int rank, lanes::slot::terms const& there) const
     if (there.operation == operation_ || there.operation == called{})
         throw lane_run::failure_of(there);
     lanes_.note({rank, there.operation, operation_});
+    lanes_.complain(rank, number_, there.operation, operation_);
     throw state::failed_mismatch;
 }
 
@@ -142,12 +152,12 @@ lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std:
     lanes::slot& s = lanes_.of(rank, number_);
     auto const there = terms_of(rank);
     if (there.bytes != expected || offset > expected || size > expected - offset)
-        throw state::failed_mismatch;
+        refuse_unfit(rank);
     switch (there.what) {
     case lanes::offer::in_slot: return {s.contents() + offset, false};
     case lanes::offer::behind: return {lanes_.payload_of(rank, number_) + offset, false};
     case lanes::offer::lent: return {reach(s.send + offset, size), rank != lanes_.rank()};
-    default: throw state::failed_mismatch;
+    default: refuse_unfit(rank);
     }
 }
 
@@ -169,7 +179,7 @@ std::byte* lane_offers::find_target(int rank, std::uint64_t offset, std::uint64_
     lanes::slot const& s = lanes_.of(rank, number_);
     auto const there = terms_of(rank);
     if (there.what != lanes::offer::lent || s.receive == 0 || offset > s.receive_size || size > s.receive_size - offset)
-        throw state::failed_mismatch;
+        refuse_unfit(rank);
     return reach(s.receive + offset, size);
 }
 
@@ -203,10 +213,10 @@ void lane_offers::bring(int rank, void* to, std::uint64_t offset, std::uint64_t 
 template <class Move>
 void lane_offers::claim_units(std::uint64_t size, Move&& move)
 {
-    // Claims of one side: a half of the word. Each claims until all units are gone, so a claim that finds none left adds little.
+    // Each side counts its claims in a half of the word. It stops at the first claim that finds no unit left.
     constexpr unsigned half = 32;
-    constexpr std::uint64_t page = 4096, least = 2 * page, most_units = 32;
-    std::uint64_t const unit = std::max(least, (size / most_units + page - 1) / page * page);
+    constexpr std::uint64_t page = thresholds::page;
+    std::uint64_t const unit = std::max(thresholds::claimed_least, (size / thresholds::claimed_units + page - 1) / page * page);
     std::uint64_t const units = (size + unit - 1) / unit;
     bool const from_front = lanes_.rank() == 1;
     std::atomic<std::uint64_t>& claims = lanes_.of(1, number_).claims;
@@ -256,23 +266,22 @@ lane_table lane_offers::table_of(int rank)
             throw state::failed_lost;
         return lane_table(at, entries, room);
     };
-    constexpr std::uint64_t most = std::uint64_t{1} << 32;
     switch (there.what) {
-    case lanes::offer::table_in_slot: return with_room(s.contents(), lanes::inline_bytes);
+    case lanes::offer::table_in_slot: return with_room(s.contents(), lanes::slot_bytes);
     case lanes::offer::table_behind: return with_room(lanes_.payload_of(rank, number_), lanes::payload_bytes);
     case lanes::offer::table_lent:
-        if (s.send == 0 || entries > most)
+        if (s.send == 0 || entries > thresholds::table_most)
             throw state::failed_lost;
         return {reach(s.send, entries * sizeof(lane_entry)), entries, entries * sizeof(lane_entry)};
-    default: throw state::failed_mismatch;
+    default: refuse_unfit(rank);
     }
 }
 
-lane_entry lane_offers::entry_for_us(lane_table const& table, std::uint64_t nth, std::uint64_t bytes) const
+lane_entry lane_offers::entry_for_us(int rank, lane_table const& table, std::uint64_t nth, std::uint64_t bytes) const
 {
     auto const e = table.find(lanes_.rank(), nth);
     if (!e || e->bytes != bytes)
-        throw state::failed_mismatch;
+        refuse_unfit(rank);
     return *e;
 }
 
@@ -288,14 +297,14 @@ std::byte* lane_offers::lent_by(int rank, lane_entry const& e)
 void lane_offers::bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
 {
     lane_table const table = table_of(rank);
-    lane_entry const e = entry_for_us(table, nth, bytes);
+    lane_entry const e = entry_for_us(rank, table, nth, bytes);
     if (e.how == lane_entry::read) {
         std::byte const* const lent = lent_by(rank, e);
         bool const is_only_reader = lanes_.size() == 2 && rank != lanes_.rank();
         return readable{lent, is_only_reader && base::is_rewritten(lent, bytes)}.copy_to(to, 0, bytes);
     }
     if (e.how != lane_entry::copied)
-        throw state::failed_mismatch;
+        refuse_unfit(rank);
     std::byte const* const from = table.copy_of(e);
     if (from == nullptr)
         throw state::failed_lost;
@@ -304,10 +313,41 @@ void lane_offers::bring_block(int rank, std::uint64_t nth, void* to, std::uint64
 
 void lane_offers::push_block(int rank, void const* from, std::uint64_t bytes)
 {
-    lane_entry const e = entry_for_us(table_of(rank), 0, bytes);
+    lane_entry const e = entry_for_us(rank, table_of(rank), 0, bytes);
     if (e.how != lane_entry::written)
-        throw state::failed_mismatch;
+        refuse_unfit(rank);
     move_bytes(lent_by(rank, e), from, bytes);
+}
+
+// Tables of other ranks.
+
+lane_entry lane_table::entry(std::uint64_t i) const noexcept
+{
+    lane_entry e;
+    std::memcpy(&e, at_ + i * sizeof e, sizeof e);
+    return e;
+}
+
+std::optional<lane_entry> lane_table::find(int rank, std::uint64_t nth) const noexcept
+{
+    std::uint64_t first = 0;
+    for (std::uint64_t last = entries_; first < last;) {
+        std::uint64_t const middle = first + (last - first) / 2;
+        if (entry(middle).rank < rank)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    if (nth >= entries_ - first)
+        return std::nullopt;
+    lane_entry const found = entry(first + nth);
+    return found.rank == rank ? std::optional(found) : std::nullopt;
+}
+
+std::byte const* lane_table::copy_of(lane_entry const& e) const noexcept
+{
+    bool const is_inside = e.where >= entries_ * sizeof(lane_entry) && e.where <= room_ && e.bytes <= room_ - e.where;
+    return is_inside ? at_ + e.where : nullptr;
 }
 
 } // namespace towline::collective

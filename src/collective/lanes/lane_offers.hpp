@@ -14,7 +14,8 @@ struct lane_block;
 struct lane_entry;
 class lane_table;
 
-/// As one rank sees it. Its own slot may be written (lanes::may_write), and it meets others before it looks at theirs.
+/// As one rank sees it. The caller has found that its own slot may be written (lanes::may_write), and meets others before it looks at their
+/// slots.
 class lane_offers {
 public:
     lane_offers(lanes& l, std::uint64_t number, called operation) noexcept : lanes_(l), number_(number), operation_(operation) {}
@@ -32,8 +33,8 @@ public:
     [[nodiscard]] called operation() const noexcept { return operation_; }
     [[nodiscard]] lanes::slot::terms terms(lanes::offer what, std::uint64_t bytes) const noexcept { return {what, bytes, operation_}; }
 
-    // Others'. They throw a lane_run::state where `rank` offers something else or has failed, or what it offers cannot be reached. Of what
-    // was lent, the caller says when it uses it no more (lanes::end_use).
+    // Offers of others. The functions throw a lane_run::state where `rank` offers something else or has failed, or its offer cannot be
+    // reached. After the use of something lent the caller calls lanes::end_use.
 
     /// Throws where that rank, which has offered something, is in another operation, or has failed.
     void require_same(int rank, lanes::slot::terms const& there) const
@@ -43,9 +44,11 @@ public:
     }
     /// That rank finished the operation without what it was to offer.
     [[noreturn, gnu::cold]] void refuse_finished(int rank) const;
+    /// What that rank gave, in the same operation, does not fit what this one did.
+    [[noreturn, gnu::cold]] void refuse_unfit(int rank) const;
     /// `size` bytes at `offset` of `expected` that it offers.
     [[nodiscard]] std::byte const* source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
-    /// Such bytes, and whether their lines are taken when they are read (base/copy.hpp).
+    /// Such bytes, and whether the reader takes their cache lines (base/copy.hpp).
     struct readable {
         std::byte const* at;
         bool takes;
@@ -62,13 +65,13 @@ public:
     [[nodiscard]] std::byte* target(int rank, std::uint64_t offset, std::uint64_t size);
     /// Copies what source() says.
     void bring(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
-    /// bring() and its other direction, of a block that `rank`, the other of two, moves, too: what it has not claimed yet. Both have lent
-    /// something.
+    /// bring() and its other direction, of a block that two ranks move together: each unit is moved by the rank that claims it first. Both
+    /// have lent something.
     void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size);
-    /// The nth block for this rank in the table of that one, which must have so many bytes.
+    /// Copies the nth block for this rank in the table of `rank`, which must have so many bytes.
     void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
-    /// Into the block of so many bytes that it wants from this rank.
+    /// Copies into the block of so many bytes that `rank` wants from this rank.
     void push_block(int rank, void const* from, std::uint64_t bytes);
     /// Calls read(bytes) with it.
     template <class Read>
@@ -84,22 +87,22 @@ private:
         std::byte const* at;
         bool is_theirs;  ///< lent by another rank
     };
-    /// What that rank lent is read here and nowhere else, so that its lines may be taken, and that pays (base/copy.hpp).
+    /// Only this rank reads what that one lent, so that it may take the cache lines, and that is faster (base/copy.hpp).
     [[nodiscard]] bool takes_lines_of(found, std::uint64_t size) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
-    /// What that rank offers; from now on it stays, if it is lent. Throws if the rank has failed.
+    /// What that rank offers; if it is lent, it stays from now on. Throws if the rank has failed.
     [[nodiscard]] lanes::slot::terms terms_of(int rank);
     /// source() and target(), uncounted.
     [[nodiscard]] found find_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] found count_source(int rank, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     [[nodiscard]] std::byte* find_target(int rank, std::uint64_t offset, std::uint64_t size);
-    /// Calls move(at, bytes) for each unit that this rank claims of a block: in the slot of rank 1, which does so from the block's begin on,
-    /// rank 0 from its end.
+    /// Calls move(at, bytes) for each unit of a block that this rank claims: rank 1 claims from the block's begin on, rank 0 from its end.
+    /// The claims are counted in the slot of rank 1.
     template <class Move>
     void claim_units(std::uint64_t size, Move&& move);
     void prepare_payload(std::uint64_t bytes) noexcept;
     [[nodiscard]] lane_table table_of(int rank);
-    [[nodiscard]] lane_entry entry_for_us(lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;
+    [[nodiscard]] lane_entry entry_for_us(int rank, lane_table const&, std::uint64_t nth, std::uint64_t bytes) const;
     /// What an entry of that rank's table lent.
     [[nodiscard]] std::byte* lent_by(int rank, lane_entry const&);
 

@@ -1,3 +1,5 @@
+// Polls the nonblocking operations over lanes.
+
 #include "collective/lanes/lane_queue.hpp"
 
 namespace towline::collective {

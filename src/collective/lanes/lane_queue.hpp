@@ -1,5 +1,5 @@
 #pragma once
-// Nonblocking operations over lanes: whoever polls drives them, in the order in which they were left here.
+// Nonblocking operations over lanes: each poll advances them, in the order in which they were left here.
 
 #include <atomic>
 #include <mutex>
@@ -20,7 +20,7 @@ protected:
 
 class lane_queue {
 public:
-    /// Asked (1) when there is something to poll, and when there is nothing any more (-1).
+    /// Calls ask(1) for each task that is to be polled, and ask(-n) when n have ended.
     lane_queue(void (*ask)(void* context, int change), void* context) noexcept : ask_(ask), context_(context) {}
     lane_queue(lane_queue const&) = delete;
     lane_queue& operator=(lane_queue const&) = delete;

@@ -1,21 +1,18 @@
+// The steps of an operation over lanes, run as far as the other ranks have come.
+
 #include "collective/lanes/lane_steps.hpp"
 
-#include "collective/lanes/lane_fold.hpp"
 #include "collective/lanes/lane_offers.hpp"
 #include "collective/lanes/lane_tables.hpp"
 #include "collective/schedule.hpp"
+#include "engine/small_vector.hpp"
 
 #include <towline/error.hpp>
 
 #include <algorithm>
+#include <span>
 
 namespace towline::collective {
-namespace {
-
-/// Looks for a stage between two looks for the dead: few, because a look may be a poll of somebody who sleeps between two.
-constexpr std::uint32_t looks = 8;
-
-} // namespace
 
 lane_run::state lane_run::advance(std::vector<lane_step> const& steps, combination const& r) noexcept
 {
@@ -52,7 +49,7 @@ int lane_run::waits_for(std::vector<lane_step> const& steps) const noexcept
     return steps[at_].rank != all_ranks ? steps[at_].rank : met_ < lanes_->size() ? met_ : all_ranks;
 }
 
-/// A failed rank says why, and who needs it fails for the same reason.
+/// A failed rank says why, and ranks that need it fail for the same reason.
 lane_run::state lane_run::failure_of(lanes::slot::terms const& t) noexcept
 {
     if (t.what != lanes::offer::failed)
@@ -63,7 +60,7 @@ lane_run::state lane_run::failure_of(lanes::slot::terms const& t) noexcept
     return state::failed_lost;
 }
 
-/// After a failure. False: it cannot be told yet, or somebody is in the middle of using what this rank lent.
+/// After a failure. False: it cannot be told yet, or another rank is in the middle of using what this rank lent.
 bool lane_run::end()
 {
     if (!has_told_) {
@@ -76,7 +73,7 @@ bool lane_run::end()
     for (; met_ < lanes_->size(); ++met_) {
         if (met_ == lanes_->rank())
             continue;
-        bool const is_gone = ++idle_ % looks == 0 && lanes_->is_gone(met_);
+        bool const is_gone = ++idle_ % thresholds::polls_at_others == 0 && lanes_->is_gone(met_);
         if (!is_gone && lanes_->is_used_by(met_, number_))
             return false;
         if (failure_ == state::retreats && !has_retreated(met_, is_gone))
@@ -87,7 +84,7 @@ bool lane_run::end()
     return true;
 }
 
-/// Everybody looks at everybody, so that all ranks decide the same. False: that rank has not come so far.
+/// Every rank looks at all others, so that all decide the same. False: that rank has not come so far.
 bool lane_run::has_retreated(int rank, bool is_gone)
 {
     bool const has_finished = lanes_->has_finished(rank, number_);
@@ -106,16 +103,16 @@ bool lane_run::has_retreated(int rank, bool is_gone)
 bool lane_run::stay(lane_step const& s)
 {
     if (!lanes_->has_left(s.rank, number_)) {
-        if (++idle_ % looks == 0 && lanes_->is_gone(s.rank) && !lanes_->has_left(s.rank, number_))
+        if (++idle_ % thresholds::polls_at_others == 0 && lanes_->is_gone(s.rank) && !lanes_->has_left(s.rank, number_))
             throw state::failed_dead;
         return false;
     }
-    // Who takes and lends nothing finishes without a word.
+    // A rank that takes and lends nothing finishes without an offer.
     auto const there = lanes_->has_reached(s.rank, number_, 1) ? lanes_->of(s.rank, number_).offers() : lanes::slot::terms{};
     if (there.what == lanes::offer::failed && lanes_->has_reached(s.rank, number_, 3))
         throw failure_of(there);
     if (s.expected != 0 && there.word() != offers().terms(lanes::offer::nothing, s.expected).word())
-        throw state::failed_mismatch;
+        offers().refuse_unfit(s.rank);
     return true;
 }
 
@@ -123,7 +120,7 @@ bool lane_run::may_write(bool payload)
 {
     if (lanes_->may_write(number_, payload))
         return true;
-    if (++idle_ % looks == 0 && lanes_->is_anybody_gone())
+    if (++idle_ % thresholds::polls_at_others == 0 && lanes_->is_anybody_gone())
         throw state::failed_dead;
     return false;
 }
@@ -131,12 +128,12 @@ bool lane_run::may_write(bool payload)
 bool lane_run::meet_one(int rank, int stage)
 {
     if (lanes_->has_reached(rank, number_, stage)) {
-        // What it was to do, it has not done.
+        // It failed: it has not done what this stage stands for.
         if (lanes_->has_reached(rank, number_, 3) && lanes_->of(rank, number_).offers().what == lanes::offer::failed)
             offers().require_same(rank, lanes_->of(rank, number_).offers());
         return true;
     }
-    if (++idle_ % looks != 0)
+    if (++idle_ % thresholds::polls_at_others != 0)
         return false;
     if (lanes_->is_gone(rank) && !lanes_->has_reached(rank, number_, stage))
         throw state::failed_dead;
@@ -169,6 +166,59 @@ lane_offers lane_run::offers() const noexcept
 
 namespace {
 
+/// The combination over ranks 0 to `last` of `size` bytes at `offset` of the `expected` that each offers. The sources are found once: an
+/// operation that reads in pieces reads the same places all the time.
+class lane_fold {
+public:
+    /// `own`, not null: where this rank's part lies. Throws as lane_offers::source.
+    lane_fold(lane_offers&, int last, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const&,
+              void const* own = nullptr);
+
+    /// `to` = the combination of `bytes` of them, whole elements, from `at` on.
+    void combine(std::byte* to, std::uint64_t at, std::uint64_t bytes) const;
+
+private:
+    combination const& how_;
+    engine::small_vector<lane_offers::readable, 8> sources_;
+};
+
+lane_fold::lane_fold(lane_offers& all, int last, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& how,
+                     void const* own)
+    : how_(how)
+{
+    for (int rank = 0; rank <= last; ++rank) {
+        if (rank == all.rank() && own != nullptr)
+            sources_.push_back({static_cast<std::byte const*>(own), false});
+        else
+            sources_.push_back(all.find_readable(rank, offset, size, expected));
+    }
+}
+
+void lane_fold::combine(std::byte* to, std::uint64_t at, std::uint64_t bytes) const
+{
+    std::uint64_t const count = bytes / how_.element;
+    std::span<lane_offers::readable const> rest = sources_;
+    auto const next = [&rest] {
+        lane_offers::readable const r = rest.back();
+        rest = rest.first(rest.size() - 1);
+        return r;
+    };
+    lane_offers::readable const last = next();
+    if (how_.join != nullptr && !rest.empty()) {
+        lane_offers::readable const before = next();
+        how_.join(before.at + at, last.at + at, to, count, how_.context);
+        before.has_read(at, bytes);
+        last.has_read(at, bytes);
+    } else {
+        last.copy_to(to, at, bytes);
+    }
+    while (!rest.empty()) {
+        lane_offers::readable const in = next();
+        how_.apply(in.at + at, to, count, how_.context);
+        in.has_read(at, bytes);
+    }
+}
+
 /// Calls each(at, bytes) for the parts of `size` bytes: whole elements, about `piece` bytes.
 template <class Each>
 void in_pieces(std::uint64_t size, std::uint64_t element, std::uint64_t piece, Each&& each)
@@ -184,7 +234,7 @@ void lane_run::fold(lane_step const& s, combination const& r)
 {
     lane_offers all = offers();
     lane_fold const sum(all, s.rank, s.offset, s.size, s.expected, r, s.from);
-    in_pieces(s.size, r.element, lane_step::piece, [&](std::uint64_t at, std::uint64_t bytes) {
+    in_pieces(s.size, r.element, thresholds::piece, [&](std::uint64_t at, std::uint64_t bytes) {
         sum.combine(static_cast<std::byte*>(s.to) + at, at, bytes);
     });
 }
@@ -193,7 +243,7 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
 {
     lane_offers all = offers();
     lane_fold const sum(all, lanes_->size() - 1, s.offset, s.size, s.expected, r);
-    // Combined where a result is to be, unless that rank's contribution is there; copied from there to the others.
+    // The pieces are combined in one of the results, unless that rank's contribution is in the same place, and copied from there.
     int const home = s.rank == all_ranks ? lanes_->rank() : s.rank;
     lanes::slot const& there = lanes_->of(home, number_);
     bool const is_free = there.offers().what == lanes::offer::lent && there.send != there.receive;
@@ -202,7 +252,8 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     for (int rank = s.rank == all_ranks ? 0 : s.rank, behind = s.rank == all_ranks ? lanes_->size() : s.rank + 1; rank < behind; ++rank)
         if (!is_free || rank != home)
             copies.push_back(all.target(rank, s.offset, s.size));
-    in_pieces(s.size, r.element, copies.size() == 0 ? lane_step::piece : lane_step::copied_piece, [&](std::uint64_t at, std::uint64_t bytes) {
+    std::uint64_t const piece = copies.size() == 0 ? thresholds::piece : thresholds::copied_piece;
+    in_pieces(s.size, r.element, piece, [&](std::uint64_t at, std::uint64_t bytes) {
         std::byte* const to = is_free ? first + at : static_cast<std::byte*>(s.to);
         sum.combine(to, at, bytes);
         for (std::byte* const copy : copies)
@@ -224,7 +275,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
     using kind = lane_step::kind;
     switch (s.what) {
     case kind::post:
-        if (!may_write(s.size > lanes::inline_bytes))
+        if (!may_write(s.size > lanes::slot_bytes))
             return false;
         offers().post(s.from, s.size, s.stage, s.rank);
         return true;
@@ -259,7 +310,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
         move_bytes(s.to, s.from, s.size);
         return true;
     case kind::table:
-        if (!may_write(s.to == nullptr && s.expected > lanes::inline_bytes))
+        if (!may_write(s.to == nullptr && s.expected > lanes::slot_bytes))
             return false;
         offers().offer_table({static_cast<lane_block const*>(s.from), s.size}, s.expected, static_cast<std::byte*>(s.to), s.stage, s.rank);
         return true;

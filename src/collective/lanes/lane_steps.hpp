@@ -3,6 +3,7 @@
 
 #include "collective/ending.hpp"
 #include "collective/lanes/lanes.hpp"
+#include "collective/thresholds.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +14,13 @@ namespace towline::collective {
 struct combination;
 class lane_offers;
 
-/// Whom a stage is for: everybody.
+/// A stage is for everybody.
 inline constexpr int all_ranks = -1;
 
-/// All ranks look at all others for what is small, unless they are many or crowded: then by way of rank 0.
+/// Small operations: each rank looks at all others, unless the ranks are many or crowded; then they go by way of rank 0.
 [[nodiscard]] constexpr bool looks_around(int ranks, bool crowded) noexcept
 {
-    constexpr int most = 8;
-    return ranks <= most && !crowded;
+    return ranks <= thresholds::looks_around && !crowded;
 }
 
 struct lane_step {
@@ -46,10 +46,6 @@ struct lane_step {
         give_up,   ///< the same, where not all ranks would know: it fails
         stay,      ///< waits until `rank` uses nothing of this rank's any more, and fails if it failed; not 0: or did not tell `expected`
     };
-    /// Bytes of a combination at a time, or one element: what stays in the nearest caches while all ranks' bytes come by.
-    static constexpr std::uint64_t piece = 16 * 1024;
-    /// The same where the result is copied to others: in the nearest.
-    static constexpr std::uint64_t copied_piece = 4 * 1024;
 
     kind what = kind::mark;
     std::uint8_t stage = 1;  ///< of post, lend, mark, table, tell: that it says; of meet: that it waits for
@@ -61,10 +57,10 @@ struct lane_step {
     std::uint64_t expected = 0;  ///< bytes that those who are read must offer; else the operation fails
 };
 
-/// How an operation over lanes stands. `advance` does what can be done now.
+/// The progress of an operation over lanes. `advance` runs the steps that can be run now.
 class lane_run {
 public:
-    /// retreats: it has not failed. All ranks of the operation have this state, and do it by messages instead.
+    /// retreats: the operation has not failed; all its ranks have this state, and do it by messages instead.
     enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost, retreats };
 
     /// `spoiled`: as of schedule.
@@ -80,11 +76,11 @@ public:
         failure_ = spoiled ? state::failed_mismatch : state::ended;
         idle_ = 0;
     }
-    /// Whom it waits for, as far as that is known: a rank, or all_ranks.
+    /// The rank for which it waits, or all_ranks, as far as that is known.
     [[nodiscard]] int waits_for(std::vector<lane_step> const& steps) const noexcept;
     /// By one thread at a time.
     [[nodiscard]] state advance(std::vector<lane_step> const& steps, combination const& r) noexcept;
-    /// Why whoever needs something of this slot fails, which does not offer it.
+    /// Why a rank fails that needs something which this slot does not offer.
     [[nodiscard]] static state failure_of(lanes::slot::terms const&) noexcept;
     /// Of one that does not wait any more.
     [[nodiscard]] static ending ending_of(state s) noexcept

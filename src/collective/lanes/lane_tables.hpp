@@ -24,7 +24,7 @@ struct lane_block {
     void* to;             ///< written: where the bytes belong
 };
 
-/// Another rank's table, as it lies there: it may hold anything, and change.
+/// Another rank's table where that rank wrote it: it may hold anything, and change while it is read.
 class lane_table {
 public:
     /// With its copies it has `room` bytes, in which the entries fit.

@@ -1,8 +1,16 @@
+// The lanes of a team's ranks: their memory, and how far each is.
+
 #include "collective/lanes/lanes.hpp"
+
+#include "base/log.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <fmt/format.h>
 #include <new>
+#include <string>
 
 namespace towline::collective {
 
@@ -16,9 +24,10 @@ lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, l
     void* const block = memory_.allocate(lane_bytes());
     if (block == nullptr)
         return;
-    // Payloads stay as they are: nobody reads what was not written.
+    // Payloads are not initialized: no rank reads bytes that were not written.
     own_ = static_cast<lane*>(block);
     new (&own_->finished) std::atomic<std::uint64_t>(0);
+    new (&own_->complaint) std::atomic<std::uint64_t>(0);
     new (&own_->uses) std::atomic<std::uint64_t>(0);
     new (&own_->users) std::atomic<std::uint32_t>(static_cast<std::uint32_t>(peers_.size()));
     for (std::uint64_t n = 0; n < limits_.slots; ++n) {
@@ -49,6 +58,7 @@ lanes::~lanes()
         return;
     }
     publish_counts();
+    hear();
     for (lane* const l : all_)
         let_go(l);
 }
@@ -86,7 +96,7 @@ void lanes::leave_lent(std::uint64_t number) noexcept
 {
     own_->uses.store(0, std::memory_order_release);
     base::light_fence(fences_);
-    // Who took back what it lent may sleep until now.
+    // A rank that takes back what it lent may sleep until now.
     for (int r = used_ == everybody ? 0 : used_, last = used_ == everybody ? size() - 1 : used_; r <= last; ++r)
         if (r != rank_ && of(r, number).offers().what == offer::failed)
             wake(r);
@@ -101,12 +111,50 @@ std::uint64_t lanes::look_for_finished() noexcept
     return all_finished_ = std::max(all_finished_, least);
 }
 
+void lanes::hear() noexcept
+{
+    constexpr int most = 10;
+    if (own_->complaint.load(std::memory_order_relaxed) == 0 || complaints_ == most) [[likely]]
+        return;
+    std::uint64_t const word = own_->complaint.exchange(0, std::memory_order_relaxed);
+    auto const half_word = [word](int nth) { return static_cast<std::uint16_t>(word >> 16 * nth); };
+    std::uint64_t const before = static_cast<std::uint16_t>(failed_ - half_word(3));
+    if (before < 64 && (failures_ >> before & 1) != 0)
+        return;
+    ++complaints_;
+    different_calls const d{half_word(2), called::from_word(half_word(1)), called::from_word(half_word(0))};
+    try {
+        std::string const what =
+            d.theirs != d.ours ? text_of(d)
+                               : fmt::format("{} failed on rank {}: what it gave does not fit what this rank gave", d.ours.text(), d.rank);
+        base::log(base::log_level::warning, "{}; the call of this rank had ended well before that was known", what);
+    } catch (...) {  // no memory for a line
+    }
+}
+
 bool lanes::is_anybody_gone() const noexcept
 {
     for (int r = 0; r < size(); ++r)
         if (r != rank_ && is_gone(r))
             return true;
     return false;
+}
+
+// The texts of errors that name what ranks call.
+
+std::string called::text() const
+{
+    int const root = (word_ >> routine_bits) - 1;
+    if (what() == 0 || what() > static_cast<unsigned>(routine::exchange))
+        return "another operation";
+    char const* const name = name_of(static_cast<routine>(what()));
+    return root < 0 ? std::string(name) : fmt::format("{} with root {}", name, root);
+}
+
+std::string text_of(different_calls const& d)
+{
+    return fmt::format("rank {} called {}, this rank {}: all ranks call the same operations in the same order", d.rank, d.theirs.text(),
+                       d.ours.text());
 }
 
 } // namespace towline::collective

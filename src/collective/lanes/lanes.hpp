@@ -1,25 +1,28 @@
 #pragma once
-// What the ranks of a team on one node tell each other through memory that all of them map: a lane for each rank, which it alone writes
-// (but `claims`) and all others read.
+// How the ranks of a team on one node communicate through memory that all of them map: each rank has a lane, which it alone writes (but for
+// `claims`) and all others read.
 //
-//   lane     `finished`, `uses`, some slots and no more payloads. Operation n of the team uses slot and payload n modulo their numbers.
-//   slot     four lines: how far the rank is in its operation, and what it offers: up to 240 bytes in the slot itself, up to `payload_bytes`
-//            in the payload, or where its buffers are (lent); or a table of such (lane_tables.hpp).
+//   lane     `finished`, `uses`, some slots, and at most as many payloads. Operation n of the team uses slot and payload n modulo their
+//            numbers.
+//   slot     four cache lines: the stage of the rank in its operation, and what it offers: up to `slot_bytes` in the slot itself, up to
+//            `payload_bytes` in the payload, or the addresses of its buffers (lent); or a table of such (lane_tables.hpp).
 //
-// A rank may run ahead of others: it writes a slot, or a payload, again when all have finished the operation that used it before. So a
-// broadcast does not wait for its receivers, which counts most where ranks share a core: a change of ranks serves many operations. All
+// A rank may run ahead of others: it overwrites a slot, or a payload, when all ranks have finished the operation that used it before. So a
+// broadcast does not wait for its receivers, which matters most in an oversubscribed job: one change of ranks serves many operations. All
 // ranks do the same operations in the same order, one at a time each.
 //
-// What a rank lent is its caller's again when the operation has ended there. While all goes well, it stays until the others are at stage 2.
-// Who fails takes back what it lent: it writes `failed` over its offer, then waits until nobody is in the middle of using it. A rank says in
-// `uses` that it is, before it looks at what is lent, and waits for nobody meanwhile; so a failed rank does not wait for who never comes.
+// Buffers that a rank lent are its caller's again when the operation has ended there. Unless something fails, the rank stays in the
+// operation until the others are at stage 2. A rank that fails takes back what it lent: it writes `failed` over its offer, then waits until
+// no rank is in the middle of using it. A rank sets `uses` before it looks at what is lent, and clears it before it waits for anything; so
+// a failed rank never waits for a rank that never comes.
 //
-// Stages only grow: n * 4 + 1, 2, 3. Whoever waits for a stage of operation n is content with any later one.
+// Stages only grow: n * 4 + 1, 2, 3. A wait for a stage of operation n is over at any later stage, too.
 
 #include "base/event_count.hpp"
 #include "base/prefetch.hpp"
 #include "collective/called.hpp"
 #include "collective/lanes/node_memory.hpp"
+#include "collective/thresholds.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +38,7 @@ namespace towline::collective {
 
 class lanes {
 public:
-    static constexpr std::uint64_t inline_bytes = 240;
+    static constexpr std::uint64_t slot_bytes = 240;
     static constexpr std::uint64_t payload_bytes = 16384;
     static constexpr int stages = 4;
 
@@ -43,14 +46,14 @@ public:
 
     struct alignas(64) slot {
         std::atomic<std::uint64_t> stage;
-        /// `terms`: which operation << 48 | bytes, or entries, of what is offered << 3 | offer. A rank that fails writes it again while others
-        /// read: what it had offered stays where it is.
+        /// `terms`: which operation << 48 | bytes, or entries, of what is offered << 3 | offer. A rank that fails overwrites it while
+        /// others read; the bytes that it had offered stay where they are.
         std::atomic<std::uint64_t> word;
         std::uint64_t send;   ///< in the slot: the bytes begin here. lent: where the send buffer is, or the table
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::atomic<std::uint64_t> claims;  ///< lent: of a block that two ranks move (lane_offers::claim_units); the other adds, too
-        std::byte rest[inline_bytes - 32];
+        std::byte rest[slot_bytes - 32];
 
         struct terms {
             offer what;
@@ -70,13 +73,16 @@ public:
         void set(terms const& t) noexcept { word.store(t.word(), std::memory_order_relaxed); }
         [[nodiscard]] std::byte* contents() noexcept { return reinterpret_cast<std::byte*>(&send); }
     };
-    static_assert(sizeof(slot) == 16 + inline_bytes);
+    static_assert(sizeof(slot) == 16 + slot_bytes);
 
     struct lane {
         alignas(64) std::atomic<std::uint64_t> finished;  ///< operations
         std::atomic<std::uint32_t> users;                 ///< ranks that have not let go; the last gives the memory back
-        /// The operation in which this rank reads or writes now what others lent; 0: none. In a line of its own, which nobody looks at but
-        /// who failed.
+        /// What another rank found that did not fit what this one gave, which may have ended well here: `complain`. 0: nothing. The owner
+        /// takes it out.
+        std::atomic<std::uint64_t> complaint;
+        /// The operation in which this rank now reads or writes what others lent; 0: none. In a cache line of its own, which only failed
+        /// ranks read.
         alignas(64) std::atomic<std::uint64_t> uses;
         // limits::slots slots follow, then limits::payloads of payload_bytes
     };
@@ -84,7 +90,7 @@ public:
 
     /// How many bytes are offered in which way; the same on all ranks.
     struct limits {
-        std::uint64_t posted = payload_bytes;  ///< up to so many by copy, twice as many where they go one way: nobody waits for readers
+        std::uint64_t posted = payload_bytes;  ///< up to so many by copy, twice as many one way: no rank waits for its readers then
         std::uint64_t shown = payload_bytes;   ///< up to so many where they are, if others reach them there, else by copy; more are lent
         std::uint64_t slots = 32;              ///< a rank may be so many operations ahead of others; a power of two
         std::uint64_t payloads = 32;           ///< the same, where its copies lie in payloads; a power of two, at most `slots`
@@ -96,10 +102,10 @@ public:
     lanes(lanes const&) = delete;
     lanes& operator=(lanes const&) = delete;
 
-    /// By what the others find this rank's lane; 0: there is no memory for one.
+    /// The word by which the others find this rank's lane; 0: there is no memory for one.
     [[nodiscard]] std::uint64_t own_word() const noexcept;
-    /// Of all ranks, in their order. Throws error for a word that none can have told. False: somebody has no lane, so that nobody may use
-    /// them.
+    /// Attaches the lanes of all ranks, in their order. Throws error for an impossible word. False: a rank has no lane, so that none may be
+    /// used.
     [[nodiscard]] bool open(std::span<std::uint64_t const> words);
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -116,8 +122,8 @@ public:
     /// So many bytes are offered by copy or, where others reach them, lent to be read. More are lent in any case.
     [[nodiscard]] bool are_shown(std::uint64_t bytes) const noexcept { return bytes <= limits_.shown; }
 
-    /// Never opened here, but perhaps by others: they find that this rank has failed in every operation, and why (a lane_run::state). Its
-    /// memory stays until the job ends, since nobody knows who looks at it.
+    /// Gives up lanes that others may have opened: they find that this rank has failed in every operation, and why (a lane_run::state). The
+    /// memory stays until the job ends, as any rank may still read it.
     static void abandon(std::unique_ptr<lanes>, std::uint64_t why) noexcept;
 
     // Operations. One thread at a time.
@@ -130,10 +136,10 @@ public:
     void finish(std::uint64_t number) noexcept
     {
         end(number);
-        wake(everybody);  // who lent something, or runs ahead, may wait for that
+        wake(everybody);  // ranks that lent something, or run ahead, may wait for that
     }
-    /// The same, where nobody waits for that but who runs ahead. To wake all would take longer than the operation, and who cannot go on gets
-    /// several operations for it: until then this rank needs nothing of it.
+    /// The same, where only ranks that run ahead wait for that. To wake all would take longer than the operation, and a rank that cannot go
+    /// on then gets several operations for it: until then this rank needs nothing of that one.
     void finish_quietly(std::uint64_t number) noexcept
     {
         end(number);
@@ -150,7 +156,7 @@ public:
         return payload_at(all_[static_cast<std::size_t>(rank)], number);
     }
 
-    /// Nobody reads any more what the own slot for this operation held before; with `payload`, what that held, too.
+    /// No rank reads any more what this rank's slot for the operation held before; with `payload`, nor what its payload held.
     [[nodiscard]] bool may_write(std::uint64_t number, bool payload) noexcept
     {
         std::uint64_t const ahead = payload ? limits_.payloads : limits_.slots;
@@ -163,17 +169,19 @@ public:
             all_finished_ = number - 1;
     }
 
-    /// Everything that this rank wrote before is visible to who sees the stage. `whom` is woken, or all if negative.
+    /// Sets the stage, with release: a rank that sees it sees all that this rank wrote before. Wakes `whom`, or all if negative.
     void publish(std::uint64_t number, int stage, int whom) noexcept
     {
         mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
-        base::prefetch_to_write(&mine(number + 1));  // others have read it; here is a wait, most of the time
+        base::prefetch_to_write(&mine(number + 1));  // others own its lines; a wait mostly follows
         wake(whom);
     }
-    /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They get on: a failed rank has reached every stage.
-    /// What it lent is used by nobody who does not use it already (is_used_by).
+    /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They go on: a failed rank counts as at every stage.
+    /// From now on no rank begins to use what this one lent; those in the middle of it: is_used_by.
     void fail(std::uint64_t number, std::uint64_t why, called operation) noexcept
     {
+        failures_ = number - failed_ < 64 ? failures_ << (number - failed_) | 1 : 1;
+        failed_ = number;
         mine(number).set({offer::failed, why, operation});
         publish(number, stages - 1, everybody);
         base::heavy_fence(fences_);
@@ -183,7 +191,7 @@ public:
     {
         return all_[static_cast<std::size_t>(rank)]->uses.load(std::memory_order_acquire) == number;
     }
-    /// This rank is about to look at what `rank` lent. True: it said so now, so that offers are to be looked at once more.
+    /// This rank is about to look at what `rank` lent. True: `uses` was set just now, so that the offer must be read once more.
     bool begin_use(int rank, std::uint64_t number) noexcept
     {
         if (used_ != nobody) {
@@ -195,7 +203,7 @@ public:
         base::light_fence(fences_);
         return true;
     }
-    /// It uses nothing any more of what was lent. Before it waits, and before it ends.
+    /// This rank uses nothing any more of what was lent. Called before it waits, and before it ends.
     void end_use(std::uint64_t number) noexcept
     {
         if (used_ != nobody)
@@ -219,6 +227,17 @@ public:
     {
         difference_.store(static_cast<std::uint64_t>(d.rank) << 32 | static_cast<std::uint64_t>(d.theirs.word()) << 16 | d.ours.word(),
                           std::memory_order_relaxed);
+    }
+    /// What that rank gave does not fit what this one did, which called `ours`; `theirs`: what that one called, as far as this rank knows.
+    /// That rank may have ended the operation before, because it looked at nobody (the root of a small broadcast): it is told in a line
+    /// then, at one of its next operations or at the end.
+    void complain(int rank, std::uint64_t number, called theirs, called ours) noexcept
+    {
+        std::uint64_t none = 0;
+        if (rank != rank_)
+            all_[static_cast<std::size_t>(rank)]->complaint.compare_exchange_strong(
+                none, number << 48 | static_cast<std::uint64_t>(rank_) << 32 | static_cast<std::uint64_t>(ours.word()) << 16 | theirs.word(),
+                std::memory_order_relaxed);
     }
     /// What was noted since the last call. Any thread.
     [[nodiscard]] std::optional<different_calls> take_difference() noexcept
@@ -245,6 +264,8 @@ private:
     }
     void leave_lent(std::uint64_t number) noexcept;
     [[nodiscard]] std::uint64_t look_for_finished() noexcept;
+    /// Tells of a complaint, unless the operation failed here as well.
+    void hear() noexcept;
     [[nodiscard]] std::size_t lane_bytes() const noexcept
     {
         return sizeof(lane) + limits_.slots * sizeof(slot) + limits_.payloads * payload_bytes;
@@ -259,8 +280,10 @@ private:
     }
     void end(std::uint64_t number) noexcept
     {
-        if ((++counts_.operations & 63) == 0)
+        if ((++counts_.operations & (thresholds::operations_per_publication - 1)) == 0) {
             publish_counts();
+            hear();
+        }
         own_->finished.store(number, std::memory_order_release);
         finished_.store(number, std::memory_order_release);
     }
@@ -281,6 +304,9 @@ private:
     bool const is_tight_;
     int used_ = nobody;  ///< whose buffers this rank uses now
     node_memory::counts counts_;
+    std::uint64_t failed_ = 0;    ///< the last operation that failed here
+    std::uint64_t failures_ = 0;  ///< bit i: so did the one i before it
+    int complaints_ = 0;          ///< told
     std::atomic<std::uint64_t> difference_{0};  ///< different_calls: rank << 32 | theirs << 16 | ours; 0: none
 };
 

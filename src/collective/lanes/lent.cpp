@@ -1,4 +1,7 @@
+// Programs over lanes for bytes that are lent.
+
 #include "collective/lanes/lent.hpp"
+#include "collective/thresholds.hpp"
 
 #include <algorithm>
 
@@ -8,7 +11,7 @@ namespace {
 /// Where the part of a rank begins that does its share of so many elements: whole lines, so that no line is written by two.
 [[nodiscard]] std::uint64_t share(std::uint64_t bytes, std::uint64_t element, int rank, int ranks) noexcept
 {
-    std::uint64_t const grain = element * std::max<std::uint64_t>(64 / element, 1);
+    std::uint64_t const grain = element * std::max<std::uint64_t>(thresholds::line / element, 1);
     std::uint64_t const grains = (bytes + grain - 1) / grain;
     auto const p = static_cast<std::uint64_t>(ranks);
     auto const i = static_cast<std::uint64_t>(rank);

@@ -1,7 +1,7 @@
 #pragma once
 // The programs over lanes (programs.hpp) of operations in which only the two ranks of a block know its size. A rank offers a table
-// (lane_tables.hpp) that says what it has for whom; an empty one, too, so that a rank which expects a block finds the mismatch. Blocks of no
-// bytes are skipped.
+// (lane_tables.hpp) that says what it has for whom; an empty one, too, so that a rank which expects a block finds the mismatch. Blocks of
+// no bytes are skipped.
 
 #include "collective/call.hpp"
 #include "collective/lanes/block_table.hpp"

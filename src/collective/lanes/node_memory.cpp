@@ -1,4 +1,7 @@
+// The heap of a job as memory for lanes.
+
 #include "collective/lanes/node_memory.hpp"
+#include "collective/thresholds.hpp"
 
 #include "engine/engine.hpp"
 #include "heap/heap.hpp"
@@ -7,9 +10,6 @@
 
 namespace towline::collective {
 namespace {
-
-// A word: the arena's number above, the offset below. Offsets begin behind the inbox, so that no word is 0.
-constexpr unsigned offset_bits = 44;
 
 class engine_memory final : public node_memory {
 public:
@@ -20,22 +20,15 @@ public:
 
     void* allocate(std::uint64_t bytes) noexcept override { return heap::try_allocate(bytes); }
     void deallocate(void* block) noexcept override { heap::deallocate(block); }
-    std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept override
-    {
-        auto const at = heap::find(data, bytes);
-        if (!at || at->arena >= (1u << (64 - offset_bits)) || at->offset >> offset_bits != 0)
-            return 0;
-        return std::uint64_t{at->arena} << offset_bits | at->offset;
-    }
+    std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept override { return heap::find_packed(data, bytes); }
     std::byte* attach(std::uint64_t word, std::uint64_t bytes) override
     {
-        std::uint64_t const offset = word & ((std::uint64_t{1} << offset_bits) - 1);
-        return static_cast<std::byte*>(heap::attach({static_cast<std::uint32_t>(word >> offset_bits), 0, offset}, bytes));
+        return static_cast<std::byte*>(heap::attach(heap::unpack(word), bytes));
     }
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
     base::sleeper sleeper(matching::peer p) noexcept override { return engine_.sleeper(p); }
     base::fence_side fences() const noexcept override { return job::membership::instance().header().fences; }
-    bool is_tight() const noexcept override { return job::membership::instance().header().segment_bytes < std::uint64_t{1} << 30; }
+    bool is_tight() const noexcept override { return job::membership::instance().header().segment_bytes < thresholds::tight_segment; }
     bool is_gone(matching::peer p) const noexcept override
     {
         return engine_.is_gone(p) || (has_left_ != nullptr && has_left_(context_, p));

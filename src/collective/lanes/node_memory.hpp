@@ -14,26 +14,26 @@ class engine;
 
 namespace towline::collective {
 
-/// Thread-safe, but one thread at a time uses what it gave to it.
+/// Thread-safe. A block that it gave is used by one thread at a time.
 class node_memory {
 public:
     virtual ~node_memory() = default;
 
     /// Aligned to 64; null if there is none left.
     [[nodiscard]] virtual void* allocate(std::uint64_t bytes) noexcept = 0;
-    /// By whichever process is the last to use it.
+    /// Called by the last process that uses the block.
     virtual void deallocate(void*) noexcept = 0;
-    /// What a peer finds these bytes by; 0: no peer can.
+    /// The word by which a peer finds these bytes; 0: no peer can.
     [[nodiscard]] virtual std::uint64_t find(void const* data, std::uint64_t bytes) const noexcept = 0;
-    /// The bytes that a peer's `find` told of. Throws error for a word that nobody can have told.
+    /// The bytes that a peer found by that word. Throws error for an impossible word.
     [[nodiscard]] virtual std::byte* attach(std::uint64_t word, std::uint64_t bytes) = 0;
-    /// The peer reaches what is found here, and this process what is found there.
+    /// The peer attaches what is found here, and this process what is found there.
     [[nodiscard]] virtual bool is_shared_with(matching::peer) noexcept = 0;
-    /// Whom to notify after a store for which the peer may wait.
+    /// The sleeper to notify after a store for which the peer may wait.
     [[nodiscard]] virtual base::sleeper sleeper(matching::peer) noexcept = 0;
-    /// Who fences, where two ranks each store and look at what the other stored (base::light_fence).
+    /// Which side fences where two ranks each store and then load what the other stored (base::light_fence).
     [[nodiscard]] virtual base::fence_side fences() const noexcept { return base::fence_side::notifier_fences; }
-    /// It runs out sooner than others; the same for all ranks. Then these find out together.
+    /// It is small enough to run out in an operation; the same for all ranks, which then agree before they go on.
     [[nodiscard]] virtual bool is_tight() const noexcept { return false; }
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
@@ -43,11 +43,11 @@ public:
         std::uint64_t posted = 0;  ///< bytes offered by copy
         std::uint64_t moved = 0;   ///< bytes read from or written to other ranks' buffers where they are
     };
-    /// What was done since the last time.
+    /// Adds what was done since the last call to the counters.
     virtual void note(counts const&) noexcept {}
 };
 
-/// The heap, and the engine's peers. A peer of which `has_left` is true (null: none) is as good as dead.
+/// The heap, and the engine's peers. A peer for which `has_left` returns true (null: none) counts as dead.
 [[nodiscard]] std::unique_ptr<node_memory> heap_memory(engine::engine&, bool (*has_left)(void* context, matching::peer) = nullptr,
                                                        void* context = nullptr);
 

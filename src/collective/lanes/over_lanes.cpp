@@ -1,4 +1,6 @@
-#include "collective/lanes/over_lanes.hpp"
+// Operations over lanes as steps of a schedule.
+
+#include "collective/operations.hpp"
 
 #include "collective/lanes/programs.hpp"
 

@@ -11,9 +11,6 @@
 
 namespace towline::collective {
 
-/// An operation that never waits makes no progress for the engine. Its caller polls the engine after every so many of them.
-inline constexpr std::uint64_t progress_every = 32;
-
 namespace run_now_detail {
 
 inline constexpr std::uint64_t too_many = ~std::uint64_t{0};
@@ -24,7 +21,7 @@ inline constexpr std::uint64_t too_many = ~std::uint64_t{0};
     if (given > immediate::most_given || largest > lanes::payload_bytes)
         return too_many;
     std::uint64_t const table = bytes + given * (sizeof(lane_entry) + 7);
-    return table > lanes::payload_bytes ? too_many : std::max(largest, std::min(table, lanes::inline_bytes + 1));
+    return table > lanes::payload_bytes ? too_many : std::max(largest, std::min(table, lanes::slot_bytes + 1));
 }
 
 [[nodiscard]] inline std::uint64_t most_of_lists(lanes& l, call const& c) noexcept
@@ -53,8 +50,8 @@ inline constexpr std::uint64_t too_many = ~std::uint64_t{0};
 
 } // namespace run_now_detail
 
-/// This rank may run the call now: what it offers is shown, no other operation of these lanes is under way here, and its slot is free. Each
-/// rank decides this by itself. Null: no lanes.
+/// This rank may run the call now: its offer is shown, no other operation of these lanes is under way here, and its slot is free. Each rank
+/// decides this by itself. Null: no lanes.
 template <routine what>
 [[nodiscard, gnu::always_inline]] inline bool may_run_now(lanes* l, call const& c) noexcept
 {
@@ -62,7 +59,7 @@ template <routine what>
         return false;
     std::uint64_t const most = programs::has_tables(what) ? run_now_detail::most_of_lists(*l, c)
                                                           : programs::most_offered(what, c, l->size());
-    return l->are_shown(most) && l->is_turn_of(l->begun() + 1) && l->may_write(l->begun() + 1, most > lanes::inline_bytes);
+    return l->are_shown(most) && l->is_turn_of(l->begun() + 1) && l->may_write(l->begun() + 1, most > lanes::slot_bytes);
 }
 
 /// Runs the call after may_run_now; returns how it ended. `Wait` is that of `immediate`.

@@ -23,11 +23,9 @@ namespace towline::collective::algorithms {
 
 /// Dissemination [H]: ceil(log2 p) rounds, everybody sends and receives one message in each.
 void barrier_dissemination(schedule&, position);
-/// Up a binomial tree to rank 0 and down again: 2 (p-1) messages in all, the fewest.
-void barrier_tree(schedule&, position);
-/// All to rank 0, and back: 2 (p-1) messages and two steps. Where ranks share cores, each step costs a turn of all of them.
+/// All to rank 0, and back: 2 (p-1) messages, the fewest, in two steps. In an oversubscribed job each step costs a turn of all ranks.
 void barrier_linear(schedule&, position);
-/// Its halves: rank 0 goes on when all have arrived; all go on when rank 0 lets them.
+/// Up a binomial tree: rank 0 goes on when all have arrived. And down it: all go on when rank 0 has come.
 void arrive(schedule&, position);
 void leave(schedule&, position);
 
@@ -88,8 +86,8 @@ void reduce_scatter_pairwise(schedule&, position, void const* send, void* receiv
 /// Recursive halving with the fold of allreduce_doubling [T]; commutative, blocks next to each other.
 void reduce_scatter_halving(schedule&, position, void const* send, void* receive, layout_of_blocks const& blocks, combination const&);
 
-// Those above that combine in the order of lanes/programs.hpp, x0 op (x1 op (x2 ...)): reduce_scatter_direct, and these, which have each rank
-// combine its part by it. Any operation; in place as above.
+// Those above that combine in the order of lanes/programs.hpp, x0 op (x1 op (x2 ...)): reduce_scatter_direct, and these, which have each
+// rank combine its part by it. Any operation; in place as above.
 
 void reduce_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&, int root);
 void allreduce_direct(schedule&, position, void const* send, void* receive, std::uint64_t count, combination const&);

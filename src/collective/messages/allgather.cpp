@@ -1,3 +1,5 @@
+// Allgather by messages.
+
 #include "collective/messages/algorithms.hpp"
 #include "collective/messages/tree.hpp"
 

@@ -1,3 +1,5 @@
+// Alltoall by messages.
+
 #include "collective/messages/algorithms.hpp"
 
 #include <algorithm>

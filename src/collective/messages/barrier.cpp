@@ -1,3 +1,5 @@
+// Barriers by messages.
+
 #include "collective/messages/algorithms.hpp"
 #include "collective/messages/tree.hpp"
 
@@ -25,12 +27,6 @@ void barrier_linear(schedule& s, position here)
     for (int r = 1; r < here.size; ++r)
         s.send(r, nullptr, 0);
     s.wait();
-}
-
-void barrier_tree(schedule& s, position here)
-{
-    arrive(s, here);
-    leave(s, here);
 }
 
 void arrive(schedule& s, position here)

@@ -1,4 +1,6 @@
-#include "collective/messages/between.hpp"
+// Operations between the two groups of an intercommunicator.
+
+#include "collective/operations.hpp"
 
 #include "collective/messages/algorithms.hpp"
 

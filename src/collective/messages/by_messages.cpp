@@ -1,4 +1,6 @@
-#include "collective/messages/by_messages.hpp"
+// Turns a call into the algorithm that was chosen for it.
+
+#include "collective/operations.hpp"
 
 #include "collective/messages/algorithms.hpp"
 
@@ -52,8 +54,7 @@ void build(schedule& s, team const& t, call const& c, algorithm use)
     switch (c.what) {
     case routine::nothing: return;
     case routine::barrier:
-        return use == algorithm::linear ? barrier_linear(s, here) : use == algorithm::tree ? barrier_tree(s, here)
-                                                                                           : barrier_dissemination(s, here);
+        return (use == algorithm::linear ? barrier_linear : barrier_dissemination)(s, here);
     case routine::bcast:
         return (use == algorithm::scatter_ring ? bcast_scatter_ring : bcast_binomial)(s, here, c.receive, c.bytes, c.root);
     case routine::gather:

@@ -1,3 +1,5 @@
+// Gather and scatter by messages.
+
 #include "collective/messages/algorithms.hpp"
 #include "collective/messages/tree.hpp"
 

@@ -1,3 +1,5 @@
+// Reductions and scans that combine in the order of lanes/programs.hpp: each rank gets what it needs from all others.
+
 #include "collective/messages/algorithms.hpp"
 
 #include <vector>

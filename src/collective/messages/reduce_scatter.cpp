@@ -1,3 +1,5 @@
+// Reduce_scatter by messages.
+
 #include "collective/messages/accumulator.hpp"
 #include "collective/messages/algorithms.hpp"
 #include "collective/messages/fold.hpp"

@@ -1,3 +1,5 @@
+// Scan and exscan by messages.
+
 #include "collective/messages/accumulator.hpp"
 #include "collective/messages/algorithms.hpp"
 

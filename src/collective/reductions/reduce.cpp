@@ -1,3 +1,5 @@
+// Chooses the loops of reductions that suit the processor.
+
 #include "collective/reductions/reduce_tables.hpp"
 
 #if defined(__x86_64__)

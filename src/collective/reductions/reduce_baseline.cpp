@@ -1,3 +1,5 @@
+// The loops of reductions for every processor of the architecture.
+
 #include "collective/reductions/reduce_kernels.hpp"
 
 namespace towline::collective {

@@ -55,9 +55,19 @@ void test_bcast(bcast_function f)
 
 } // namespace
 
+namespace {
+
+void arrive_and_leave(col::schedule& s, col::position here)
+{
+    algorithms::arrive(s, here);
+    algorithms::leave(s, here);
+}
+
+} // namespace
+
 TEST(barrier, nobody_leaves_before_all_have_come)
 {
-    for (auto const f : {&algorithms::barrier_dissemination, &algorithms::barrier_tree, &algorithms::barrier_linear}) {
+    for (auto const f : {&algorithms::barrier_dissemination, &arrive_and_leave, &algorithms::barrier_linear}) {
         for (int p = 2; p <= most_ranks; ++p) {
             for (int late = 0; late < p; ++late) {
                 world w(p, 0, base_seed());
@@ -87,9 +97,12 @@ TEST(barrier, nobody_leaves_before_all_have_come)
 TEST(barrier, takes_the_messages_that_it_should)
 {
     for (int p = 1; p <= most_ranks; ++p) {
-        world tree(p);
-        tree.run([](col::schedule& s, col::team& t, int) { algorithms::barrier_tree(s, t.here()); });
-        EXPECT_EQ(tree.net.messages, static_cast<std::size_t>(2 * (p - 1)));
+        world linear(p);
+        linear.run([](col::schedule& s, col::team& t, int) { algorithms::barrier_linear(s, t.here()); });
+        EXPECT_EQ(linear.net.messages, static_cast<std::size_t>(2 * (p - 1)));
+        world halves(p);
+        halves.run([](col::schedule& s, col::team& t, int) { arrive_and_leave(s, t.here()); });
+        EXPECT_EQ(halves.net.messages, static_cast<std::size_t>(2 * (p - 1)));
         world dissemination(p);
         dissemination.run([](col::schedule& s, col::team& t, int) { algorithms::barrier_dissemination(s, t.here()); });
         EXPECT_EQ(dissemination.net.messages, static_cast<std::size_t>(p) * static_cast<std::size_t>(std::bit_width(unsigned(p - 1))));

@@ -290,7 +290,7 @@ struct two {
 
 TEST_F(lists, who_copies_runs_ahead_as_far_as_there_is_room)
 {
-    constexpr std::uint64_t beside = col::lanes::inline_bytes - sizeof(col::lane_entry);
+    constexpr std::uint64_t beside = col::lanes::slot_bytes - sizeof(col::lane_entry);
     for (std::uint64_t const n : {beside, beside + 1}) {  // beside the entry in the slot, or behind it
         std::uint64_t const most = n == beside ? two::limits.slots : two::limits.payloads;
         two t;
@@ -570,7 +570,7 @@ TEST(damaged, nothing_outside_is_read)
     };
     for (std::uint64_t const where : {std::uint64_t{0}, first_copy - 1, room - 7, room, room + 1, ~std::uint64_t{0}, ~std::uint64_t{7}})
         expect_lost([&](auto& d) { d.behind({{1, entry::copied, where, 8}}); });
-    for (std::uint64_t const where : {std::uint64_t{0}, first_copy - 1, col::lanes::inline_bytes - 7, room - 8})
+    for (std::uint64_t const where : {std::uint64_t{0}, first_copy - 1, col::lanes::slot_bytes - 7, room - 8})
         expect_lost([&](auto& d) { d.in_slot({{1, entry::copied, where, 8}}); });
     for (std::uint64_t const word : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 47, ~std::uint64_t{0}}) {
         expect_lost([&](auto& d) { d.in_slot({{1, entry::read, word, 8}}); });

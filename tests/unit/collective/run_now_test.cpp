@@ -1,11 +1,13 @@
 // Operations over lanes that ranks run immediately or by steps, as each likes: real threads, one for each rank.
 
-#include "collective/lanes/over_lanes.hpp"
+#include "collective/operations.hpp"
 #include "collective/lanes/run_now.hpp"
 #include "unit/collective/threads.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <random>
+#include <string>
 #include <thread>
 
 using namespace simulated;
@@ -521,6 +523,52 @@ TEST(run_now, different_operations_are_found_by_who_looks_and_the_next_operation
         });
         EXPECT_GE(told.load(), 300);
     }
+}
+
+// The root of a small broadcast, or who sends to a root, waits for nobody: that others refused what it called is told in a line.
+TEST(run_now, who_looked_at_nobody_is_told_later_or_at_the_end)
+{
+    auto const lines = [](auto&& mixed, int behind) {
+        testing::internal::CaptureStderr();
+        threads_memory memory;
+        among(memory, 3, false, [&](member& m) {
+            std::vector<std::uint64_t> in(64), out(64);
+            EXPECT_EQ(m.barrier(), state::ended);
+            mixed(m, in.data(), out.data());
+            for (int n = 0; n < behind; ++n)
+                EXPECT_EQ(m.barrier(), state::ended);
+        });
+        std::string const all = testing::internal::GetCapturedStderr();
+        return std::pair(all, std::count(all.begin(), all.end(), '\n'));
+    };
+    auto const differs = [](member& m, std::uint64_t* in, std::uint64_t* out) {
+        state const how = m.rank == 0 ? m.bcast(in, 1, 0) : m.allreduce(in, out, 1);
+        EXPECT_EQ(how, m.rank == 0 ? state::ended : state::failed_mismatch);
+    };
+    for (int const behind : {1, 100}) {  // found at the end, and when slots are used again
+        auto const [text, many] = lines(differs, behind);
+        EXPECT_EQ(many, 1);
+        EXPECT_NE(text.find(" called allreduce, this rank bcast with root 0: all ranks call the same operations in the same order; the call "
+                            "of this rank had ended well before that was known\n"), text.npos) << text;
+    }
+    auto const [sizes, one] = lines([](member& m, std::uint64_t* in, std::uint64_t*) {
+        EXPECT_EQ(m.bcast(in, m.rank == 2 ? 5 : 4, 0), m.rank == 2 ? state::failed_mismatch : state::ended);
+    }, 1);
+    EXPECT_EQ(one, 1);
+    EXPECT_NE(sizes.find("bcast with root 0 failed on rank 2: what it gave does not fit what this rank gave; the call of this rank had ended "),
+              sizes.npos) << sizes;
+    // Who was told by the operation is told no more; nor is anybody for ever.
+    auto const [nothing, none] = lines([](member& m, std::uint64_t* in, std::uint64_t* out) {
+        EXPECT_EQ(m.rank == 1 ? m.allreduce(in, out, 1) : m.barrier(), state::failed_mismatch);
+    }, 100);
+    EXPECT_EQ(none, 0) << nothing;
+    auto const [always, ten] = lines([&](member& m, std::uint64_t* in, std::uint64_t* out) {
+        for (int n = 0; n < 1000; ++n) {
+            differs(m, in, out);
+            EXPECT_EQ(m.barrier(), state::ended);
+        }
+    }, 1);
+    EXPECT_EQ(ten, 10) << always;
 }
 
 // Rank 0 fails because of rank 1, and writes its buffer again as soon as it may: rank 2 has read its block, or fails, too.

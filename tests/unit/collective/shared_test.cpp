@@ -1,7 +1,7 @@
 // Blocks that two ranks move together: each unit once, by whoever comes first.
 
 #include "collective/lanes/lane_steps.hpp"
-#include "collective/lanes/over_lanes.hpp"
+#include "collective/operations.hpp"
 #include "collective/schedule.hpp"
 #include "unit/collective/threads.hpp"
 

@@ -1,6 +1,6 @@
 // Who failed takes back what it lent: it stays while others use it, does not wait for who never comes, and who comes late touches nothing.
 
-#include "collective/lanes/over_lanes.hpp"
+#include "collective/operations.hpp"
 #include "collective/lanes/run_now.hpp"
 #include "unit/collective/threads.hpp"
 

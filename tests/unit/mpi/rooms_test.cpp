@@ -1,6 +1,6 @@
 // Small rooms: statuses, operations, dimensions.
 
-#include "mpi/dims.hpp"
+#include "mpi/topology.hpp"
 #include "mpi/status.hpp"
 #include "running.hpp"
 
