@@ -257,8 +257,6 @@ private:
                 data = word_of_failure::bytes(result(), s.size);
             matcher_->start_send(t.request, other, {team_->context(), team_->rank(), tag}, data.data(), data.size());
             return;
-        } catch (peer_error const&) {
-            fail(ending::peer_died);
         } catch (...) {
             fail(ending::lost);
         }

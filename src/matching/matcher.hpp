@@ -122,8 +122,9 @@ public:
 
     [[nodiscard]] engine::engine& transport() noexcept;
 
-    // Sending. `data` may be null with 0 bytes and is left alone by the caller until the send has ended. Throws peer_error if the peer is
-    // known to be dead, usage_error for a peer that is not there or an envelope with a negative source or tag; nothing is under way then.
+    // Sending. `data` may be null with 0 bytes and is left alone by the caller until the send has ended. Throws usage_error for a peer
+    // that is not there or an envelope with a negative source or tag; nothing is under way then. Where the peer is known to be dead, the
+    // calls that start a send end it with outcome::peer_died, and those that wait may throw peer_error.
 
     /// Starts a send; the request must be done and stay until it is again.
     void start_send(request&, peer to, envelope const&, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
@@ -135,8 +136,8 @@ public:
     [[nodiscard]] std::optional<status> send_laid(peer to, envelope const&, laid_source const&, send_mode, char const* call);
     /// Fewer bytes never go so.
     static constexpr std::uint64_t least_laid = thresholds::relay_least;
-    /// Sends if that needs no waiting and no request. False where the message is too large for it, or the peer has no room or asked this
-    /// process to hold back.
+    /// Sends if that needs no waiting and no request. False where the message is too large for it, or the peer has no room, asked this
+    /// process to hold back, or is dead.
     [[nodiscard]] bool try_send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);
     /// Sends and waits. `call` as for wait.
     status send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard,

@@ -39,6 +39,14 @@ public:
         finish_in_start(r);
     }
 
+    /// The same of a send whose receiver is dead.
+    void finish_lost_send(request& r) noexcept
+    {
+        r.result_ = {};
+        r.result_.error = outcome::peer_died;
+        finish_in_start(r);
+    }
+
     /// matcher::completions.
     [[nodiscard]] std::atomic<std::uint64_t> const& count() const noexcept { return count_; }
     void count_end() noexcept

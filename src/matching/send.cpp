@@ -135,11 +135,15 @@ void matcher::start_send(request& r, peer to, envelope const& e, void const* dat
     core& c = *core_;
     core::check(e, data, bytes);
     requests::begin(r, operation::send);
-    if (relays::may_relay(bytes, mode) && c.relaying.relay(to, e, data, bytes))
-        return c.ends.finish_send(r);
-    if (c.needs_no_slot(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]]
-        return c.ends.finish_send(r);
-    c.send_waiting(r, to, e, data, bytes, mode);
+    try {
+        if (relays::may_relay(bytes, mode) && c.relaying.relay(to, e, data, bytes))
+            return c.ends.finish_send(r);
+        if (c.needs_no_slot(to, data, bytes, mode) && c.try_send_eager(to, e, data, bytes, mode)) [[likely]]
+            return c.ends.finish_send(r);
+        c.send_waiting(r, to, e, data, bytes, mode);
+    } catch (peer_error const&) {
+        c.ends.finish_lost_send(r);
+    }
 }
 
 bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_source const& from, send_mode mode)
@@ -165,12 +169,16 @@ bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_sourc
     if (!may_be_read)
         return false;
     requests::begin(r, operation::send);
-    c.start_in_slot(r, to, e, from.bytes, 1, true, [&](sends::opened const& slot) {
-        shown_layout const& l = *from.shown;
-        wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), slot.token, from.bytes,
-                                       where, l.span(), form, {l.meaning().first, l.meaning().second}};
-        c.post(to, wire::laid, bytes_of(header));
-    });
+    try {
+        c.start_in_slot(r, to, e, from.bytes, 1, true, [&](sends::opened const& slot) {
+            shown_layout const& l = *from.shown;
+            wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), slot.token, from.bytes,
+                                           where, l.span(), form, {l.meaning().first, l.meaning().second}};
+            c.post(to, wire::laid, bytes_of(header));
+        });
+    } catch (peer_error const&) {
+        c.ends.finish_lost_send(r);
+    }
     return true;
 }
 
@@ -189,9 +197,13 @@ bool matcher::try_send(peer to, packed_envelope e, void const* data, std::uint64
     core::check(e, data, bytes);
     if (!c.needs_no_slot(to, data, bytes, mode))
         return false;
-    // Larger messages are relayed by start_send: a message's way is chosen once.
-    return (relays::may_relay(bytes, mode) && c.relaying.relay(to, e, data, bytes)) || c.try_send_tiny(to, e, data, bytes, mode) ||
-           c.try_send_eager(to, e, data, bytes, mode);
+    try {
+        // Larger messages are relayed by start_send: a message's way is chosen once.
+        return (relays::may_relay(bytes, mode) && c.relaying.relay(to, e, data, bytes)) || c.try_send_tiny(to, e, data, bytes, mode) ||
+               c.try_send_eager(to, e, data, bytes, mode);
+    } catch (peer_error const&) {
+        return false;
+    }
 }
 
 status matcher::send(peer to, packed_envelope e, void const* data, std::uint64_t bytes, send_mode mode, char const* call)

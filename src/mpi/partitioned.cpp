@@ -47,7 +47,6 @@ public:
         std::fill(ready_.begin(), ready_.end(), false);
         missing_ = partitions_;
         sent_ = false;
-        failed_ = MPI_SUCCESS;
         if (partitions_ == 0)
             send();
     }
@@ -63,7 +62,7 @@ public:
         status.MPI_ERROR = MPI_SUCCESS;  // programs look at it also after MPI_Wait, which may leave it alone
         if (!is_receive_) {
             set_empty_but_error(status);
-            return failed_ != MPI_SUCCESS ? failed_ : rank_ == MPI_PROC_NULL ? MPI_SUCCESS : code_of(operation_.result().error);
+            return rank_ == MPI_PROC_NULL ? MPI_SUCCESS : code_of(operation_.result().error);
         }
         if (rank_ == MPI_PROC_NULL) {
             fill_no_process(&status);
@@ -105,12 +104,8 @@ private:
             packed_.reset();
             if (!data_.in_a_row())
                 packed_ = data_.packed();
-            try {
-                the_matcher().start_send(operation_, comm_->peer(rank_), {comm_->context(plane::tagged), source_, tag_},
-                                         packed_ ? packed_.get() : data_.data(), static_cast<std::uint64_t>(data_.bytes()));
-            } catch (peer_error const&) {
-                failed_ = MPI_ERR_PROC_ABORTED;
-            }
+            the_matcher().start_send(operation_, comm_->peer(rank_), {comm_->context(plane::tagged), source_, tag_},
+                                     packed_ ? packed_.get() : data_.data(), static_cast<std::uint64_t>(data_.bytes()));
         }
         sent_ = true;
         the_matcher().note_end();  // a thread may wait for the request that this one completes
@@ -131,7 +126,6 @@ private:
     std::vector<bool> ready_;
     int missing_ = 0;
     bool sent_ = false;
-    int failed_ = MPI_SUCCESS;
 };
 
 MPI_Request prepare(void const* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int rank, int tag, communicator& c,

@@ -54,6 +54,25 @@ static void* elsewhere(void* unused)
     return unused;
 }
 
+/* The code says that the other rank is dead. */
+static void expect(int code, char const* call)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    if (class_of(code) == MPI_ERR_PROC_ABORTED)
+        return;
+    MPI_Error_string(code, text, &length);
+    printf("%s: %s\n", call, text);
+}
+
+/* The call began well, and its end says it. */
+static void expect_late(int code, MPI_Request* request, char const* call)
+{
+    if (code != MPI_SUCCESS)
+        printf("%s returned an error\n", call);
+    expect(MPI_Wait(request, MPI_STATUS_IGNORE), call);
+}
+
 static void end_now(int signal)
 {
     (void)signal;
@@ -178,6 +197,36 @@ int main(int argc, char** argv)
         if (how == '2')
             pause();
         printf("rank %d ended\n", rank);
+    } else if (strcmp(what, "dead_receiver") == 0) {
+        /* Under --keep-going: rank 1 is gone. What does not block begins well, and ends with the error; what blocks returns it. */
+        start();
+        if (rank == 1)
+            raise(SIGKILL);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+        static char data[100000], other[8];
+        MPI_Request r = MPI_REQUEST_NULL;
+        MPI_Recv(other, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int size = 8; size <= 100000; size = size == 8 ? 3000 : size == 3000 ? 100000 : 1000000) {
+            expect(MPI_Send(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD), "MPI_Send");
+            expect_late(MPI_Isend(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &r), &r, "MPI_Isend");
+            expect_late(MPI_Issend(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &r), &r, "MPI_Issend");
+            expect_late(MPI_Isendrecv(data, size, MPI_BYTE, 1, 0, other, 8, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &r), &r,
+                        "MPI_Isendrecv");
+            expect(MPI_Sendrecv(data, size, MPI_BYTE, 1, 0, other, 8, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+                   "MPI_Sendrecv");
+            MPI_Request again;
+            MPI_Send_init(data, size, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &again);
+            for (int i = 0; i < 2; ++i)
+                expect_late(MPI_Start(&again), &again, "MPI_Start");
+            MPI_Request_free(&again);
+            MPI_Datatype gaps;
+            MPI_Type_vector(size / 8, 4, 8, MPI_BYTE, &gaps);
+            MPI_Type_commit(&gaps);
+            expect_late(MPI_Isend(data, 1, gaps, 1, 0, MPI_COMM_WORLD, &r), &r, "MPI_Isend of a vector");
+            MPI_Type_free(&gaps);
+        }
+        MPI_Finalize();
+        printf("all of them\n");
     } else {
         fprintf(stderr, "mpi_life: no scenario '%s'\n", what);
         return 2;

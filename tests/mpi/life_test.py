@@ -89,6 +89,10 @@ class Life(JobTest):
         for who in ("-0", "0-", "-01-", "00--", "1-", "1--", "-1-", "0-1-", "01--", "--11"):
             self.fewer(who)
 
+    def test_sends_to_a_dead_rank_begin_well_and_end_with_the_error(self):
+        code, out, err, _ = self.run_job(2, LIFE, "dead_receiver", options=("--keep-going",))
+        self.assertEqual((code, out), (137, "all of them\n"), err)
+
     def test_a_leader_may_die_while_all_end(self):
         seed = int(os.environ.get("TOWLINE_TEST_SEED", random.randrange(1 << 30)))
         print(f"TOWLINE_TEST_SEED={seed}")
