@@ -8,7 +8,7 @@
 //   more                         lent: the engine moves the bytes once a receive is there (how: engine.hpp), and the send ends then. For
 //                                some sizes and memories the engine captures them within the send, which then ends earlier
 //   4 KiB to 32 KiB, in the heap here: the message tells where the bytes are; the receiver copies them, and the send ends then
-//   2 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
+//   1 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
 //                                at the same time, and the send has ended when it returns (relay.hpp)
 //   with gaps                    laid: as here, with the layout (laid.hpp); or relayed, packed on the way
 //   synchronous mode             as the others, and the send ends only when a receive has matched
@@ -59,7 +59,7 @@ struct options {
     std::size_t eager_outside = 0;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
-    /// The way of messages from 2 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
+    /// The way of messages from 1 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
     std::optional<send_way> way{};
     /// Take the engine's on_death. Else its owner calls peer_died.
     bool take_on_death = true;
@@ -135,7 +135,7 @@ public:
     /// The same, and waits; nothing where neither can be.
     [[nodiscard]] std::optional<status> send_laid(peer to, envelope const&, laid_source const&, send_mode, char const* call);
     /// Fewer bytes never go so.
-    static constexpr std::uint64_t least_laid = thresholds::relay_least;
+    static constexpr std::uint64_t least_laid = thresholds::laid_least;
     /// Sends if that needs no waiting and no request. False where the message is too large for it, or the peer has no room, asked this
     /// process to hold back, or is dead.
     [[nodiscard]] bool try_send(peer to, packed_envelope, void const* data, std::uint64_t bytes, send_mode = send_mode::standard);

@@ -63,8 +63,8 @@ send_way relays::way_of(relay_path& path, peer to, void const* data, std::uint64
         return *common_.config.way;
     bool const is_plain = !heap::reaches(data);
     bool const is_rewritten = sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
-    // Data that are not written again are best read where they lie: both cores keep the lines.
-    if (!is_plain && !is_rewritten)
+    // Data that are not written again are best read where they lie: both cores keep the lines. Smaller ones are copied in any case.
+    if (!is_plain && !is_rewritten && bytes > common_.config.eager)
         return send_way::direct;
     way_contest& contest = path.ways.of(bytes, is_plain, is_rewritten);
     // No trial while earlier messages are under way: the time to the next send is not what this one costs then. And plain memory is relayed

@@ -19,8 +19,10 @@ inline constexpr std::size_t eager_outside = 8192;
 
 // Relayed messages (relay.hpp), in bytes.
 
-/// The smallest and the largest message that is relayed, and the largest of data with gaps.
-inline constexpr std::uint64_t relay_least = 2048;
+/// The smallest and the largest message that is relayed, and the largest of data with gaps, of which smaller ones than laid_least are
+/// packed.
+inline constexpr std::uint64_t relay_least = 1024;
+inline constexpr std::uint64_t laid_least = 2048;
 inline constexpr std::uint64_t relay_most = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t relay_most_laid = std::uint64_t{8} << 20;
 /// Up to this size a path uses all its blocks; above it, two: they are large.
