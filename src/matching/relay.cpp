@@ -61,10 +61,12 @@ send_way relays::way_of(relay_path& path, peer to, void const* data, std::uint64
 {
     if (common_.config.way)
         return *common_.config.way;
-    bool const is_plain = !heap::reaches(data);
-    bool const is_rewritten = sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
-    // Data that are not written again are best read where they lie: both cores keep the lines. Smaller ones are copied in any case.
-    if (!is_plain && !is_rewritten && bytes > common_.config.eager)
+    // Up to the eager limit the other way is the ring: the sender copies in any case, and neither kind of memory nor writes matter.
+    bool const is_small = bytes <= common_.config.eager;
+    bool const is_plain = !is_small && !heap::reaches(data);
+    bool const is_rewritten = is_small || sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
+    // Data that are not written again are best read where they lie: both cores keep the lines.
+    if (!is_plain && !is_rewritten)
         return send_way::direct;
     way_contest& contest = path.ways.of(bytes, is_plain, is_rewritten);
     // No trial while earlier messages are under way: the time to the next send is not what this one costs then. And plain memory is relayed
@@ -76,10 +78,11 @@ send_way relays::way_of(relay_path& path, peer to, void const* data, std::uint64
     if ((contest.best() != before || contest.is_settled() != was_settled) && base::logs(base::log_level::debug)) [[unlikely]] {
         auto const ns = [&](send_way w) { return base::to_ns(contest.cost(w)).count(); };
         base::log(base::log_level::debug,
-                  "rank {}: messages of up to {} bytes of {} memory, {}, go {} to rank {} (ns from one to the next: direct {}, relay {}, "
-                  "relay-past {})", common_.engine_.rank(), std::bit_ceil(bytes), is_plain ? "plain" : "shared",
-                  is_rewritten ? "rewritten each time" : "left alone", name_of(contest.best()), to, ns(send_way::direct),
-                  ns(send_way::relay), ns(send_way::relay_past));
+                  "rank {}: messages of up to {} bytes{}{} go {} to rank {} (ns from one to the next: direct {}, relay {}, relay-past {})",
+                  common_.engine_.rank(), is_small ? std::min(std::bit_ceil(bytes), common_.config.eager) : std::bit_ceil(bytes),
+                  is_small ? "" : is_plain ? " of plain memory," : " of shared memory,",
+                  is_small ? "" : is_rewritten ? " rewritten each time," : " left alone,", name_of(contest.best()), to,
+                  ns(send_way::direct), ns(send_way::relay), ns(send_way::relay_past));
     }
     return way;
 }
