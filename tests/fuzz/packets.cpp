@@ -77,8 +77,8 @@ void feed_packets(std::span<std::uint8_t const> input)
     while (input.size() >= 2) {
         std::size_t const given = input[0] | static_cast<std::size_t>(input[1]) << 8;
         std::size_t const size = std::min(given & 0x7fff, input.size() - 2);
-        std::vector<std::byte> packet(size);
-        std::memcpy(packet.data(), input.data() + 2, size);
+        auto const bytes = std::as_bytes(input.subspan(2, size));
+        std::vector<std::byte> packet(bytes.begin(), bytes.end());
         input = input.subspan(2 + size);
         if ((given & 0x8000) == 0 && size >= index_at + sizeof w.index)
             std::memcpy(packet.data() + index_at, &w.index, sizeof w.index);
