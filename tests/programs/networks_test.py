@@ -1,0 +1,106 @@
+"""Jobs of two nodes with a network between them: two network namespaces, which a pair of virtual Ethernet devices joins. Needs root."""
+
+import os
+import stat
+import subprocess
+import time
+import unittest
+
+import harness
+from harness import JobTest, program, wait_until
+
+ADDRESSES = ("198.18.77.1", "198.18.77.2")  # of the range for tests of networks (RFC 2544)
+
+
+def ip(*words):
+    return subprocess.run(("ip", *words), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+def answer():
+    """Why there can be no network of our own; empty: there can."""
+    name = f"towline-{os.getpid()}"
+    try:
+        made = ip("netns", "add", name)
+    except FileNotFoundError:
+        return "the package iproute2 is not installed"
+    ip("netns", "del", name)
+    return made.stderr.strip()
+
+
+WHY_NOT = answer()
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class TwoNetworks(JobTest):
+    def setUp(self):
+        super().setUp()
+        self.names = [f"towline-{os.getpid()}-{i}" for i in (0, 1)]
+        self.devices = [f"tl{os.getpid() % 10 ** 8}{end}" for end in "ab"]
+        for name in self.names:
+            self.done("netns", "add", name)
+            self.addCleanup(ip, "netns", "del", name)
+        self.done("link", "add", self.devices[0], "netns", self.names[0], "type", "veth", "peer", "name", self.devices[1], "netns",
+                  self.names[1])
+        for name, device, address in zip(self.names, self.devices, ADDRESSES):
+            self.done("-n", name, "address", "add", f"{address}/30", "dev", device)
+            for one in ("lo", device):
+                self.done("-n", name, "link", "set", one, "up")
+        self.shell = os.path.join(self.temporary, "shell")
+        with open(self.shell, "w") as file:
+            file.write(f"#!/bin/sh\ncase $1 in {ADDRESSES[0]}) at={self.names[0]};; *) at={self.names[1]};; esac\nshift\n"
+                       "exec ip netns exec $at \"$@\"\n")
+        os.chmod(self.shell, stat.S_IRWXU)
+        self.addCleanup(os.unlink, self.shell)  # before the look at what stays
+
+    def done(self, *words):
+        done = ip(*words)
+        self.assertEqual(done.returncode, 0, (words, done.stderr))
+
+    def options(self, each):
+        return ("--hosts", ",".join(f"{address}:{each}" for address in ADDRESSES), "--ssh", self.shell)
+
+    def sent(self, node):
+        """Bytes that a node has sent to the other one."""
+        shown = subprocess.run(("ip", "netns", "exec", self.names[node], "cat", f"/sys/class/net/{self.devices[node]}/statistics/tx_bytes"),
+                               capture_output=True, text=True, check=True)
+        return int(shown.stdout)
+
+    def test_messages_cross_the_network(self):
+        for each, command in ((1, (os.path.join(harness.PROGRAMS, "mpi_point_to_point"), "order")),
+                              (2, (os.path.join(harness.PROGRAMS, "mpi_collectives_reductions"), "01", "7")), (2, (program("remote_calls"),))):
+            for env in ({}, {"TOWLINE_SECURITY": "encrypt"}):
+                with self.subTest(command=command, env=env):
+                    before = self.sent(0), self.sent(1)
+                    code, out, err, _ = self.run_job(2 * each, *command, options=self.options(each), env={**self.env, **env})
+                    self.assertEqual((code, err), (0, ""), out)
+                    for node in (0, 1):
+                        self.assertGreater(self.sent(node) - before[node], 10_000)
+
+    def test_a_link_that_comes_back(self):
+        """What was sent while no packet came through arrives later; the job notices nothing."""
+        with self.start(2, program("storm"), "0", options=self.options(1), stdout=subprocess.DEVNULL) as job:
+            self.assertTrue(wait_until(lambda: self.sent(0) > 1_000_000, 20))
+            for _ in range(2):
+                self.done("-n", self.names[0], "link", "set", self.devices[0], "down")
+                time.sleep(1)
+                self.assertIsNone(job.poll())
+                self.done("-n", self.names[0], "link", "set", self.devices[0], "up")
+                already = self.sent(0)
+                self.assertTrue(wait_until(lambda: self.sent(0) > already + 1_000_000, 20), "nothing goes on")
+            self.assertIsNone(job.poll())
+            job.terminate()
+            _, err = job.communicate(timeout=20)
+        self.assertNotIn("lost", err)
+        self.assertNotIn("corrupt", err)
+
+    def test_hosts_without_a_common_network(self):
+        """Named, and the job ends before the program starts."""
+        self.done("-n", self.names[1], "address", "flush", "dev", self.devices[1])
+        code, out, err, seconds = self.run_job(2, "echo", "started", options=self.options(1), timeout=100)
+        self.assertNotEqual(code, 0, out)
+        self.assertRegex(err, "network|address")
+        self.assertLess(seconds, 60)
+
+
+if __name__ == "__main__":
+    harness.main()
