@@ -83,21 +83,21 @@ public:
             std::memmove(to, from, bytes);
     }
 
-    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
+    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1, unread_part unread = {}) noexcept
     {
         if (bytes > lanes::slot_bytes)
-            return offers_.post(data, bytes, stage, whom);
+            return offers_.post(data, bytes, unread, stage, whom);
         lanes::slot& mine = lanes_.mine(number_);
         copy(mine.contents(), data, bytes);
         mine.set(offers_.terms(lanes::offer::in_slot, bytes));
         lanes_.publish(number_, stage, whom);
         lanes_.count_posted(bytes);
     }
-    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true, unread_part unread = {})
     {
         std::uint64_t const place = bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
         if (place == 0)
-            return post(data, bytes, whom);
+            return post(data, bytes, whom, 1, unread);
         is_lent_ = true;
         offers_.lend(place, bytes, 0, 0, 1, whom);
     }

@@ -11,7 +11,7 @@ std::uint64_t lane_builder::piece_room(combination const& r) noexcept
     return std::max(thresholds::piece, r.element);
 }
 
-void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom)
+void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom, unread_part unread)
 {
     bool const same = send != nullptr && send == receive && send_bytes == receive_bytes;
     receive_ = in_place_of_it_ = receive;
@@ -25,8 +25,12 @@ void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receiv
         lent = s_.shared_scratch(send_bytes);
     if (send_bytes != 0 && lent == nullptr)
         return retreat();
-    if (send_bytes != 0)
-        copy(const_cast<void*>(lent), send, send_bytes);
+    if (lent != send) {
+        auto* const to = const_cast<std::byte*>(static_cast<std::byte const*>(lent));
+        std::uint64_t const rest = unread.offset + unread.size;
+        copy(to, send, unread.offset);
+        copy(to + rest, static_cast<std::byte const*>(send) + rest, send_bytes - rest);
+    }
     lane_step& s = s_.over_lanes(kind::lend, 1, whom);
     s.from = lent;
     s.to = in_place_of_it_;

@@ -41,10 +41,10 @@ public:
     /// So many bytes can be shown.
     [[nodiscard]] bool shows(std::uint64_t most) const noexcept { return l_.are_shown(most); }
     /// Offers a copy, or, where that takes longer, the bytes where they are, unless they change (`keeps` is false) or nobody reaches them.
-    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true, unread_part unread = {})
     {
         if (bytes == 0 || !keeps || l_.are_posted(most, one_way_) || l_.memory().find(data, bytes) == 0)
-            return post(data, bytes, whom);
+            return post(data, bytes, whom, 1, unread);
         is_lent_ = true;
         lane_step& s = s_.over_lanes(kind::lend, 1, whom);
         s.from = data;
@@ -65,11 +65,13 @@ public:
             meet(reader, 2);
     }
 
-    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1)
+    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1, unread_part unread = {})
     {
         lane_step& s = s_.over_lanes(kind::post, stage, whom);
         s.from = data;
         s.size = bytes;
+        s.offset = unread.offset;
+        s.expected = unread.size;
     }
     /// So many bytes are offered by copy.
     [[nodiscard]] bool posts(std::uint64_t bytes) const noexcept { return l_.are_posted(bytes, one_way_); }
@@ -160,7 +162,8 @@ public:
 
     /// Lends buffers of ours, or memory in their place that others reach. Where there is none left, all ranks find out, and the operation
     /// goes by messages (schedule::otherwise): for those in which every rank looks at all that lend, or waits for all.
-    void lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom = all_ranks);
+    void lend(void const* send, std::uint64_t send_bytes, void* receive, std::uint64_t receive_bytes, int whom = all_ranks,
+              unread_part unread = {});
     /// Where to write, instead of the receive buffer, while it is lent.
     [[nodiscard]] std::byte* landing() const noexcept { return static_cast<std::byte*>(in_place_of_it_); }
     /// There is no memory for what this rank is to offer, in an operation in which not all ranks look at all others. Where memory is tight

@@ -23,12 +23,15 @@ void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
         std::memcpy(to, from, bytes);
 }
 
-void lane_offers::post(void const* data, std::uint64_t bytes, int stage, int whom) noexcept
+void lane_offers::post(void const* data, std::uint64_t bytes, unread_part unread, int stage, int whom) noexcept
 {
     bool const fits = bytes <= lanes::slot_bytes;
     lanes::slot& mine = lanes_.mine(number_);
-    move_bytes(fits ? mine.contents() : lanes_.my_payload(number_), data, bytes);
-    lanes_.count_posted(bytes);
+    std::byte* const to = fits ? mine.contents() : lanes_.my_payload(number_);
+    std::uint64_t const rest = unread.offset + unread.size;
+    move_bytes(to, data, unread.offset);
+    move_bytes(to + rest, static_cast<std::byte const*>(data) + rest, bytes - rest);
+    lanes_.count_posted(bytes - unread.size);
     mine.set(terms(fits ? lanes::offer::in_slot : lanes::offer::behind, bytes));
     lanes_.publish(number_, stage, whom);
     if (!fits)

@@ -22,7 +22,7 @@ public:
     [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
 
     /// A copy, in the slot or behind it: at most lanes::payload_bytes.
-    void post(void const* data, std::uint64_t bytes, int stage, int whom) noexcept;
+    void post(void const* data, std::uint64_t bytes, unread_part, int stage, int whom) noexcept;
     /// Bytes where they are, by the words of node_memory::find: to be read, and to be written (0: nothing).
     void lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
               int whom) noexcept;

@@ -277,7 +277,7 @@ bool lane_run::run(lane_step const& s, combination const& r)
     case kind::post:
         if (!may_write(s.size > lanes::slot_bytes))
             return false;
-        offers().post(s.from, s.size, s.stage, s.rank);
+        offers().post(s.from, s.size, {s.offset, s.expected}, s.stage, s.rank);
         return true;
     case kind::lend:
         if (!may_write(false))

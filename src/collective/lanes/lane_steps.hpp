@@ -23,9 +23,14 @@ inline constexpr int all_ranks = -1;
     return ranks <= thresholds::looks_around && !crowded;
 }
 
+/// What nobody reads of an offer: a copy leaves it out.
+struct unread_part {
+    std::uint64_t offset = 0, size = 0;
+};
+
 struct lane_step {
     enum class kind : std::uint8_t {
-        post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes
+        post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes; nobody reads `expected` of them at `offset`
         lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are
         mark,      ///< says that this rank has come so far
         meet,      ///< waits for the stage of `rank`, or of all; for stage 1 of all: who have all offered something

@@ -122,7 +122,7 @@ void alltoall(lane_builder& b, void const* send, void* receive, std::uint64_t by
         b.lend(kept, all, nullptr, 0);
         b.meet_all();  // a rank that retreats is found before anything is overwritten
     } else {
-        b.lend(send, all, nullptr, 0);
+        b.lend(send, all, nullptr, 0, all_ranks, {mine, bytes});
         b.copy(to + mine, static_cast<std::byte const*>(send) + mine, bytes);
     }
     for (int i = 1; i < b.size(); ++i) {

@@ -104,7 +104,7 @@ template <class X>
 [[gnu::always_inline]] inline void alltoall(X& x, void const* send, void* receive, layout_of_blocks blocks)
 {
     std::uint64_t const all = blocks.total(x.size()), bytes = blocks.size(0);
-    x.show(send, all, all, all_ranks, send != receive);
+    x.show(send, all, all, all_ranks, send != receive, {blocks.offset(x.rank()), bytes});
     x.copy(blocks.at(receive, x.rank()), blocks.at(send, x.rank()), bytes);
     for (int i = 1; i < x.size(); ++i) {
         int const r = around(x, i);

@@ -391,6 +391,29 @@ TEST(run_now, mixes_with_steps_where_blocks_are_read_in_place)
     play_turns(1500, 1100, {.posted = 1024, .shown = 8192}, [](threads_memory const& memory) { EXPECT_GT(memory.all.moved, 0u); });
 }
 
+// A rank's own block is in its place already: only those that others read are offered by copy.
+TEST(run_now, alltoall_offers_no_block_to_its_owner)
+{
+    threads_memory memory;
+    constexpr std::uint64_t words = 128, turns = 100;
+    constexpr int ranks = 3;
+    among(
+        memory, ranks, false,
+        [&](member& m) {
+            auto const me = static_cast<std::uint64_t>(m.rank);
+            std::vector<std::uint64_t> in(ranks * words), out(in.size());
+            for (std::uint64_t n = 0; n < turns; ++n) {
+                for (std::uint64_t i = 0; i < in.size(); ++i)
+                    in[i] = (n * ranks + me) * in.size() + i;
+                ASSERT_EQ(m.alltoall(in.data(), out.data(), words), state::ended);
+                for (std::uint64_t i = 0; i < out.size(); ++i)
+                    ASSERT_EQ(out[i], (n * ranks + i / words) * in.size() + me * words + i % words) << "turn " << n;
+            }
+        },
+        {.posted = 8192, .shown = 8192});
+    EXPECT_EQ(memory.all.posted, turns * ranks * (ranks - 1) * words * 8);
+}
+
 // Few slots, so that ranks often run as far ahead as they may.
 TEST(run_now, who_sleeps_is_told)
 {

@@ -66,7 +66,7 @@ public:
         end& mine = ends_.at(me);
         EXPECT_TRUE(r.is_done);
         if (mine.knows_dead.count(to) != 0)
-            throw towline::peer_error("dead", static_cast<int>(to));
+            return finish(r, {e.source, e.tag, 0, match::outcome::peer_died, false});
         ++messages;
         auto m = std::make_shared<message>();
         m->letter = e;

@@ -89,13 +89,15 @@ TEST(crowd, a_million_idle_peers)
 {
     constexpr std::size_t size = 1'000'000;
     static_assert(sizeof(dg::known_peer) <= 64);
-    std::size_t const before = resident_bytes();
+    [[maybe_unused]] std::size_t const before = resident_bytes();
     dg::peer_table table(size);
     for (std::size_t i = 0; i < size; ++i) {
         table[i].at = dg::known_peer::stage::met;
         table[i].epoch = static_cast<std::uint32_t>(i);
     }
+#ifndef __SANITIZE_THREAD__  // whose shadow is four times the memory
     EXPECT_LE(resident_bytes() - before, size * 64 + (std::size_t{1} << 20));
+#endif
     EXPECT_EQ(table[size - 1].epoch, size - 1);
 }
 
