@@ -25,6 +25,9 @@ inline constexpr std::uint64_t tight_segment = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t block_copy = 4096;
 /// The next payload is fetched for writing, up to this much of it.
 inline constexpr std::uint64_t payload_ahead = 8 * line;
+/// Of two ranks, the reader of a copy takes its cache lines between these sizes: smaller, it costs more than it saves, and larger ones are
+/// in no near cache when their owner writes them again.
+inline constexpr std::uint64_t taken_least = 1024, taken_most = 256 * 1024;
 /// A block that two ranks move is cut into at most so many units, of whole pages and at least two: a claim costs a cache line's way.
 inline constexpr std::uint64_t claimed_units = 32, claimed_least = 2 * page;
 /// Of a combination at a time, or one element: what stays in the first cache while all ranks' bytes come by. And where the result is copied

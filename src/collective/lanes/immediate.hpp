@@ -99,7 +99,7 @@ public:
         if (place == 0)
             return post(data, bytes, whom, 1, unread);
         is_lent_ = true;
-        offers_.lend(place, bytes, 0, 0, 1, whom);
+        offers_.lend(place, bytes, false, 0, 0, 1, whom);
     }
     void has_read(std::uint64_t most, int whom = all_ranks)
     {

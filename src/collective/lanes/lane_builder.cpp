@@ -34,6 +34,7 @@ void lane_builder::lend(void const* send, std::uint64_t send_bytes, void* receiv
     lane_step& s = s_.over_lanes(kind::lend, 1, whom);
     s.from = lent;
     s.to = in_place_of_it_;
+    s.offset = lent != send ? 1 : 0;
     s.size = send_bytes;
     s.expected = receive_bytes;
 }
@@ -48,7 +49,7 @@ void lane_builder::finish()
 {
     mark(2);
     meet_all(2);
-    copy(receive_, in_place_of_it_, receive_bytes_);
+    copy(receive_, in_place_of_it_, receive_bytes_, size() == 2);
 }
 
 void lane_builder::finish_written(std::uint64_t bytes)
@@ -57,7 +58,7 @@ void lane_builder::finish_written(std::uint64_t bytes)
     for (int r = 0; r < size(); ++r)
         if (r != rank())
             stay(r, bytes);
-    copy(receive_, in_place_of_it_, receive_bytes_);
+    copy(receive_, in_place_of_it_, receive_bytes_, size() == 2);
 }
 
 } // namespace towline::collective

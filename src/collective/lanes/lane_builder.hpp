@@ -150,13 +150,15 @@ public:
         s.size = bytes;
         s.expected = all;
     }
-    void copy(void* to, void const* from, std::uint64_t bytes)
+    /// `landed`: the one other rank wrote it.
+    void copy(void* to, void const* from, std::uint64_t bytes, bool landed = false)
     {
         if (bytes == 0 || to == from)
             return;
         lane_step& s = s_.over_lanes(kind::copy, 1, 0);
         s.to = to;
         s.from = from;
+        s.offset = landed ? 1 : 0;
         s.size = bytes;
     }
 

@@ -23,6 +23,11 @@ void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept
         std::memcpy(to, from, bytes);
 }
 
+bool takes_copy(std::uint64_t bytes) noexcept
+{
+    return bytes >= thresholds::taken_least && bytes <= thresholds::taken_most && base::takes_lines();
+}
+
 void lane_offers::post(void const* data, std::uint64_t bytes, unread_part unread, int stage, int whom) noexcept
 {
     bool const fits = bytes <= lanes::slot_bytes;
@@ -91,11 +96,12 @@ void lane_offers::tell(std::uint64_t number, int stage, int whom) noexcept
     lanes_.publish(number_, stage, whom);
 }
 
-void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
-                       int whom) noexcept
+void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, bool is_copy, std::uint64_t receive, std::uint64_t receive_bytes,
+                       int stage, int whom) noexcept
 {
     lanes::slot& mine = lanes_.mine(number_);
     mine.send = send;
+    mine.is_copy = is_copy ? 1 : 0;
     mine.receive = receive;
     mine.receive_size = receive_bytes;
     mine.claims.store(0, std::memory_order_relaxed);
@@ -105,7 +111,11 @@ void lane_offers::lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64
 
 bool lane_offers::takes_lines_of(found there, std::uint64_t size) const noexcept
 {
-    return there.is_theirs && lanes_.size() == 2 && base::is_rewritten(there.at, size);
+    if (lanes_.size() != 2)
+        return false;
+    if (there.is_copy)
+        return takes_copy(size);
+    return there.is_theirs && base::is_rewritten(there.at, size);
 }
 
 std::byte* lane_offers::reach(std::uint64_t word, std::uint64_t bytes)
@@ -157,9 +167,12 @@ lane_offers::found lane_offers::find_source(int rank, std::uint64_t offset, std:
     if (there.bytes != expected || offset > expected || size > expected - offset)
         refuse_unfit(rank);
     switch (there.what) {
-    case lanes::offer::in_slot: return {s.contents() + offset, false};
-    case lanes::offer::behind: return {lanes_.payload_of(rank, number_) + offset, false};
-    case lanes::offer::lent: return {reach(s.send + offset, size), rank != lanes_.rank()};
+    case lanes::offer::in_slot: return {s.contents() + offset, false, false};
+    case lanes::offer::behind: return {lanes_.payload_of(rank, number_) + offset, false, rank != lanes_.rank()};
+    case lanes::offer::lent: {
+        bool const is_theirs = rank != lanes_.rank();
+        return {reach(s.send + offset, size), is_theirs, is_theirs && s.is_copy == 1};
+    }
     default: refuse_unfit(rank);
     }
 }

@@ -23,8 +23,9 @@ public:
 
     /// A copy, in the slot or behind it: at most lanes::payload_bytes.
     void post(void const* data, std::uint64_t bytes, unread_part, int stage, int whom) noexcept;
-    /// Bytes where they are, by the words of node_memory::find: to be read, and to be written (0: nothing).
-    void lend(std::uint64_t send, std::uint64_t send_bytes, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
+    /// Bytes where they are, by the words of node_memory::find: to be read, and to be written (0: nothing). `is_copy`: what is to be read is
+    /// a copy.
+    void lend(std::uint64_t send, std::uint64_t send_bytes, bool is_copy, std::uint64_t receive, std::uint64_t receive_bytes, int stage,
               int whom) noexcept;
     /// A table whose copies end at `end`; not null: without copies, and it lies at `shared`.
     void offer_table(std::span<lane_block const>, std::uint64_t end, std::byte* shared, int stage, int whom);
@@ -86,8 +87,9 @@ private:
     struct found {
         std::byte const* at;
         bool is_theirs;  ///< lent by another rank
+        bool is_copy;    ///< of another rank, which writes that memory again
     };
-    /// Only this rank reads what that one lent, so that it may take the cache lines, and that is faster (base/copy.hpp).
+    /// Only this rank reads what that one offers, so that it may take the cache lines, and that is faster (base/copy.hpp).
     [[nodiscard]] bool takes_lines_of(found, std::uint64_t size) const noexcept;
     [[nodiscard]] std::byte* reach(std::uint64_t word, std::uint64_t bytes);
     /// What that rank offers; if it is lent, it stays from now on. Throws if the rank has failed.
@@ -113,6 +115,8 @@ private:
     called const operation_;
 };
 
+/// Whether the one reader of so many bytes takes their cache lines (base/copy.hpp), where their writer writes them again and again.
+[[nodiscard]] bool takes_copy(std::uint64_t bytes) noexcept;
 /// memcpy, for bytes that may be many.
 void move_bytes(void* to, void const* from, std::uint64_t bytes) noexcept;
 

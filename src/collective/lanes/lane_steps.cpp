@@ -267,7 +267,7 @@ void lane_run::lend(lane_step const& s)
     std::uint64_t const send = s.size == 0 ? 0 : memory.find(s.from, s.size);
     if (s.size != 0 && send == 0)
         throw state::failed_lost;
-    offers().lend(send, s.size, s.expected == 0 ? 0 : memory.find(s.to, s.expected), s.expected, s.stage, s.rank);
+    offers().lend(send, s.size, s.offset != 0, s.expected == 0 ? 0 : memory.find(s.to, s.expected), s.expected, s.stage, s.rank);
 }
 
 bool lane_run::run(lane_step const& s, combination const& r)
@@ -307,7 +307,10 @@ bool lane_run::run(lane_step const& s, combination const& r)
         fold_push(s, r);
         return true;
     case kind::copy:
-        move_bytes(s.to, s.from, s.size);
+        if (s.offset != 0 && takes_copy(s.size))
+            base::copy_taking(s.to, s.from, s.size);
+        else
+            move_bytes(s.to, s.from, s.size);
         return true;
     case kind::table:
         if (!may_write(s.to == nullptr && s.expected > lanes::slot_bytes))

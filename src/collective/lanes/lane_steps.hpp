@@ -31,7 +31,8 @@ struct unread_part {
 struct lane_step {
     enum class kind : std::uint8_t {
         post,      ///< offers a copy of `size` bytes at `from`: at most lanes::payload_bytes; nobody reads `expected` of them at `offset`
-        lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are
+        lend,      ///< offers `size` bytes at `from` to be read, and `expected` at `to` to be written, where they are; `offset` not 0: what
+                   ///< is to be read is a copy
         mark,      ///< says that this rank has come so far
         meet,      ///< waits for the stage of `rank`, or of all; for stage 1 of all: who have all offered something
         take,      ///< copies `size` bytes at `offset` of what `rank` offers to `to`
@@ -42,7 +43,7 @@ struct lane_step {
                    ///< rank's own part of that
         fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
                    ///< if need be
-        copy,      ///< `size` bytes
+        copy,      ///< `size` bytes; `offset` not 0: which another rank wrote, and writes anew in the next such operation
         table,     ///< offers the table of `size` lane_blocks at `from`, up to `expected` bytes with its copies; not null: lent, at `to`
         tell,      ///< offers nothing, and tells `size`
         take_block, ///< copies the block of `size` bytes in the table of `rank` to `to` that is number `offset` of those for this rank

@@ -53,7 +53,8 @@ public:
         std::uint64_t receive; ///< lent: where the receive buffer is, 0: nobody may write there
         std::uint64_t receive_size;
         std::atomic<std::uint64_t> claims;  ///< lent: of a block that two ranks move (lane_offers::claim_units); the other adds, too
-        std::byte rest[slot_bytes - 32];
+        std::uint64_t is_copy; ///< lent: 1: the send buffer is a copy, which its owner writes anew in the next such operation
+        std::byte rest[slot_bytes - 40];
 
         struct terms {
             offer what;

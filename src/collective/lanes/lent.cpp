@@ -223,7 +223,7 @@ void take_parts(lane_builder& b, void* own_to, void const* own_from, std::uint64
     b.meet(other);
     b.take_shared(other, b.landing(), 0, bytes, bytes);
     finish_parts(b);
-    b.copy(to, b.landing(), bytes);
+    b.copy(to, b.landing(), bytes, true);
 }
 
 void give_block(lane_builder& b, void const* own, std::uint64_t bytes, int root)
