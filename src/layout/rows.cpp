@@ -1,4 +1,5 @@
 #include "layout/rows_kernels.hpp"
+#include "layout/transposes.hpp"
 
 #include <algorithm>
 
@@ -59,6 +60,16 @@ void copy_nest(std::byte* to, std::byte const* from, nest const& s) noexcept
         rows(written(at(number(to), s.to_outer, s.to_inner)), s.to_inner, read(at(number(from), s.from_outer, s.from_inner)),
              s.from_inner, n, s.bytes);
     };
+    if (s.m > 1 && s.n > 1 && transposer_class(s.bytes) >= 0) {
+        // Along the lines of one side, across those of the other.
+        bool const inner_is_across = s.to_inner == s.bytes && s.from_outer == s.bytes;
+        bool const outer_is_across = s.to_outer == s.bytes && s.from_inner == s.bytes;
+        if (inner_is_across && lie_apart(s.to_outer, s.to_inner, s) && transpose(to, s.to_outer, from, s.from_inner, s.n, s.m, s.bytes))
+            return;
+        if (!inner_is_across && outer_is_across && lie_apart(s.to_outer, s.to_inner, s) &&
+            transpose(to, s.to_inner, from, s.from_outer, s.m, s.n, s.bytes))
+            return;
+    }
     // Across an array: so many lines of a tile stay in the first cache, or in the second where they want the same places of the first,
     // until the rows beside them have been.
     constexpr std::int64_t tile = 32;

@@ -1,6 +1,7 @@
 // Every kernel of every table against a copy byte by byte: sizes of blocks, steps, lists, nests.
 
 #include "layout/rows.hpp"
+#include "layout/transposes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -169,6 +170,86 @@ TEST(nests, are_rows_one_after_the_other_in_whatever_order_they_run)
         ASSERT_EQ(there.data, expected) << s.m << " x " << s.n << " of " << s.bytes << ", to " << s.to_outer << " " << s.to_inner
                                         << ", from " << s.from_outer << " " << s.from_inner;
     });
+}
+
+/// Of all that the processor runs.
+std::vector<transposers const*> all_transposers()
+{
+    std::vector<transposers const*> all;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") != 0)
+        all.push_back(&avx2_transposers);
+    if (__builtin_cpu_supports("avx512f") != 0)
+        all.push_back(&avx512_transposers);
+#endif
+    return all;
+}
+
+/// An array of lines, with gaps between them or without, in memory that ends with its last element.
+struct lines {
+    lines(i64 n, i64 bytes, source_of_numbers& numbers)
+        : step(bytes + (numbers.pick(0, 1) == 0 ? 0 : numbers.pick(1, 70))), data(numbers.bytes(n == 0 ? 0 : (n - 1) * step + bytes)) {}
+    i64 step;
+    std::vector<std::byte> data;
+};
+
+std::vector<std::byte> transposed_by_bytes(lines const& to, lines const& from, i64 rows, i64 columns, i64 bytes)
+{
+    std::vector<std::byte> all = to.data;
+    for (i64 r = 0; r < rows; ++r)
+        for (i64 c = 0; c < columns; ++c)
+            for (i64 k = 0; k < bytes; ++k)
+                all[static_cast<std::size_t>(c * to.step + r * bytes + k)] =
+                    from.data[static_cast<std::size_t>(r * from.step + c * bytes + k)];
+    return all;
+}
+
+TEST(transposes, of_whole_squares_put_each_element_where_it_belongs)
+{
+    with_seeds(60, [](source_of_numbers& numbers) {
+        for (transposers const* some : all_transposers())
+            for (i64 const bytes : {4, 8, 16}) {
+                transposer const& t = some->of[transposer_class(bytes)];
+                i64 const rows = t.edge * numbers.pick(1, 9), columns = t.edge * numbers.pick(1, 4);
+                lines const from(rows, columns * bytes, numbers);
+                lines to(columns, rows * bytes, numbers);
+                auto const expected = transposed_by_bytes(to, from, rows, columns, bytes);
+                t.run(to.data.data(), to.step, from.data.data(), from.step, rows, columns);
+                ASSERT_EQ(to.data, expected) << rows << " x " << columns << " of " << bytes << ", squares of " << t.edge;
+            }
+    });
+}
+
+TEST(transposes, of_any_size_put_each_element_where_it_belongs)
+{
+    with_seeds(300, [](source_of_numbers& numbers) {
+        i64 const bytes = i64{4} << numbers.pick(0, 2), rows = numbers.pick(1, 150), columns = numbers.pick(1, 40);
+        lines const from(rows, columns * bytes, numbers);
+        lines to(columns, rows * bytes, numbers);
+        auto const before = to.data, expected = transposed_by_bytes(to, from, rows, columns, bytes);
+        bool const did = transpose(to.data.data(), to.step, from.data.data(), from.step, rows, columns, bytes);
+        if (!all_transposers().empty() && std::min(rows, columns) >= 16) {
+            ASSERT_TRUE(did);
+        }
+        ASSERT_EQ(to.data, did ? expected : before) << rows << " x " << columns << " of " << bytes;
+        // And by the nests that are transposes, whichever loop is the outer one.
+        for (bool const by_rows : {true, false}) {
+            lines again = to;
+            again.data = before;
+            nest const s = by_rows ? nest{rows, columns, bytes, bytes, to.step, from.step, bytes}
+                                   : nest{columns, rows, bytes, to.step, bytes, bytes, from.step};
+            copy_nest(again.data.data(), from.data.data(), s);
+            ASSERT_EQ(again.data, expected) << rows << " x " << columns << " of " << bytes << (by_rows ? ", by rows" : ", by columns");
+        }
+    });
+}
+
+TEST(transposes, are_of_three_sizes)
+{
+    std::byte b{};
+    for (i64 const bytes : {1, 2, 12, 32})
+        EXPECT_FALSE(transpose(&b, bytes, &b, bytes, 64, 64, bytes)) << bytes;
+    EXPECT_FALSE(transpose(&b, 8, &b, 8, 1, 64, 8)) << "one row is no square";
 }
 
 } // namespace

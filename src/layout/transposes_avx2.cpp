@@ -1,0 +1,10 @@
+// Compiled for processors with AVX2: nothing here may run, or be merged by the linker with what runs, on others.
+#if defined(__x86_64__)
+#include "layout/transposes_kernels.hpp"
+
+namespace towline::layout {
+
+constinit transposers const avx2_transposers = make_transposers();
+
+} // namespace towline::layout
+#endif
