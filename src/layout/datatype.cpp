@@ -13,8 +13,7 @@ datatype datatype::of(kind k)
     auto basic = [](kind unit) {
         kind_info const& b = info(unit);
         part one;
-        one.bytes = make_block(kind::byte, b.size);
-        one.typed = make_block(unit, b.size);
+        one.bytes = one.typed = make_block(unit, b.size);
         one.limits = {true, false, 0, b.size, 0, 0, b.alignment};
         one.size = b.size;
         one.external_size = b.external_size;
@@ -100,7 +99,7 @@ void equally_long(checked const& in, std::size_t a, std::size_t b)
 datatype blocks(checked const& in, std::span<std::int64_t const> lengths, std::int64_t length, std::span<std::int64_t const> displacements,
                 std::int64_t unit, datatype const& old)
 {
-    part const one = part_of(old);
+    part const& one = part_of(old);
     if (is_row(one, old.extent()))
         if (auto made = listed_rows(one, lengths, length, displacements, unit))
             return finished(*std::move(made), in);
@@ -126,6 +125,8 @@ datatype strided(checked const& in, std::int64_t count, std::int64_t blocklength
     in.not_negative(count, "count");
     if (count == 0 || blocklength == 0)
         return finished({}, in);
+    if (blocklength == 1)
+        return finished(copies(part_of(old), count, stride, in), in);
     return finished(copies(copies(part_of(old), blocklength, old.extent(), in), count, stride, in), in);
 }
 

@@ -201,6 +201,7 @@ placed first_bytes(placed const& all, std::int64_t bytes)
         return {};
     node const& n = *all.tree;
     gatherer part;
+    part.forget_units();
     auto const add = [&](std::int64_t at, node_pointer const& child, std::int64_t begin) {
         part.add(all.displacement + at, first_bytes({0, child}, bytes - begin));
     };

@@ -121,7 +121,7 @@ std::optional<part> listed_rows(part const& one, std::span<std::int64_t const> l
     made.uniform = one.uniform;
     made.limits = {.data = true, .true_lb = l.low, .true_ub = l.high, .alignment = one.limits.alignment, .rounded_ub = l.high};
     made.bytes = tree_of(l, *one.bytes.tree);
-    made.typed = tree_of(l, *one.typed.tree);
+    made.typed = one.has_one_tree() ? made.bytes : tree_of(l, *one.typed.tree);
     return made;
 }
 

@@ -5,6 +5,7 @@
 #include <towline/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace towline::layout {
@@ -25,17 +26,36 @@ int deeper(int depth)
     return depth + 1;
 }
 
+[[nodiscard]] node_pointer new_block(kind unit, std::int64_t bytes)
+{
+    auto made = std::make_shared<node>();
+    made->unit = unit;
+    made->size = bytes;
+    made->elements = bytes / unit_size(unit);
+    return made;
+}
+
+/// Blocks of one element are parts of many trees. Never destroyed: programs make datatypes in destructors.
+[[nodiscard]] node_pointer const& one_element(kind unit)
+{
+    static auto const& all = *[] {
+        auto* const made = new std::array<node_pointer, kinds>;
+        for (std::size_t k = 0; k < kinds; ++k)
+            (*made)[k] = new_block(static_cast<kind>(k), unit_size(static_cast<kind>(k)));
+        return made;
+    }();
+    return all[static_cast<std::size_t>(unit)];
+}
+
 } // namespace
 
 placed make_block(kind unit, std::int64_t bytes)
 {
     if (bytes == 0)
         return {};
-    auto made = std::make_shared<node>();
-    made->unit = unit;
-    made->size = bytes;
-    made->elements = bytes / unit_size(unit);
-    return {0, std::move(made)};
+    if (bytes == unit_size(unit))
+        return {0, one_element(unit)};
+    return {0, new_block(unit, bytes)};
 }
 
 placed repeat(placed const& child, std::int64_t count, std::int64_t stride)
@@ -66,17 +86,17 @@ placed repeat(placed const& child, std::int64_t count, std::int64_t stride)
     return {child.displacement, std::move(made)};
 }
 
-bool same(node const& a, node const& b) noexcept
+bool same(node const& a, node const& b, bool units) noexcept
 {
     if (&a == &b)
         return true;
-    if (a.depth > compared || a.depth != b.depth || a.what != b.what || a.unit != b.unit || a.size != b.size || a.count != b.count ||
+    if (a.depth > compared || a.depth != b.depth || a.what != b.what || (units && a.unit != b.unit) || a.size != b.size || a.count != b.count ||
         a.stride != b.stride)
         return false;
-    if (a.displacements != b.displacements || a.starts != b.starts || (a.child && !same(*a.child, *b.child)))
+    if (a.displacements != b.displacements || a.starts != b.starts || (a.child && !same(*a.child, *b.child, units)))
         return false;
     return std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(),
-                      [](node_pointer const& x, node_pointer const& y) { return same(*x, *y); });
+                      [units](node_pointer const& x, node_pointer const& y) { return same(*x, *y, units); });
 }
 
 void gatherer::add_block(std::int64_t displacement, kind unit, std::int64_t bytes)
@@ -86,7 +106,7 @@ void gatherer::add_block(std::int64_t displacement, kind unit, std::int64_t byte
     if (!items_.empty()) {
         item& last = items_.back();
         // The end of a block fits 64 bits: the bounds of the type were checked before.
-        if (!last.tree && last.unit == unit && last.displacement + last.size == displacement) {
+        if (!last.tree && (last.unit == unit || !units_) && last.displacement + last.size == displacement) {
             last.size += bytes;
             return;
         }
@@ -107,11 +127,11 @@ void gatherer::add(std::int64_t displacement, placed const& what)
 namespace {
 
 template <class Item>
-bool alike(Item const& a, Item const& b) noexcept
+bool alike(Item const& a, Item const& b, bool units) noexcept
 {
     if (!a.tree || !b.tree)
-        return !a.tree && !b.tree && a.unit == b.unit && a.size == b.size;
-    return same(*a.tree, *b.tree);
+        return !a.tree && !b.tree && (a.unit == b.unit || !units) && a.size == b.size;
+    return same(*a.tree, *b.tree, units);
 }
 
 template <class Item>
@@ -122,12 +142,12 @@ placed place(Item const& i)
 
 /// How many items from `first` on are alike and equally far from each other; at least 1.
 template <class Item>
-std::size_t run_length(std::vector<Item> const& items, std::size_t first) noexcept
+std::size_t run_length(std::vector<Item> const& items, std::size_t first, bool units) noexcept
 {
     std::size_t n = 1;
     while (first + n < items.size()) {
         Item const& next = items[first + n];
-        if (!alike(items[first], next))
+        if (!alike(items[first], next, units))
             break;
         if (n > 1 && next.displacement - items[first + n - 1].displacement != items[first + 1].displacement - items[first].displacement)
             break;
@@ -138,12 +158,12 @@ std::size_t run_length(std::vector<Item> const& items, std::size_t first) noexce
 
 /// Makes runs of equal steps loops; empty where that does not pay.
 template <class Item>
-std::vector<Item> fold(std::vector<Item> const& items)
+std::vector<Item> fold(std::vector<Item> const& items, bool units)
 {
     std::vector<Item> out;
     std::size_t const most = items.size() / gatherer::worthwhile;
     for (std::size_t i = 0; i < items.size() && out.size() <= most;) {
-        std::size_t const n = run_length(items, i);
+        std::size_t const n = run_length(items, i, units);
         if (n < gatherer::shortest_run) {
             out.push_back(items[i++]);
             continue;
@@ -202,13 +222,13 @@ placed gatherer::finish()
         item const& first = items_.front();
         if (items_.size() == 1)
             return place(first);
-        if (std::size_t const run = run_length(items_, 0); run == items_.size())
+        if (std::size_t const run = run_length(items_, 0, units_); run == items_.size())
             return repeat(place(first), static_cast<std::int64_t>(run), items_[1].displacement - first.displacement);
-        if (auto folded = fold(items_); !folded.empty()) {
+        if (auto folded = fold(items_, units_); !folded.empty()) {
             items_ = std::move(folded);
             continue;
         }
-        bool const uniform = std::all_of(items_.begin(), items_.end(), [&](item const& i) { return alike(i, first); });
+        bool const uniform = std::all_of(items_.begin(), items_.end(), [&](item const& i) { return alike(i, first, units_); });
         if (!uniform && flatten())
             continue;
 
@@ -225,7 +245,7 @@ placed gatherer::finish()
             made->depth = deeper(made->child->depth);
             return {first.displacement, std::move(made)};
         }
-        bool const blocks = std::all_of(items_.begin(), items_.end(), [&](item const& i) { return !i.tree && i.unit == first.unit; });
+        bool const blocks = std::all_of(items_.begin(), items_.end(), [&](item const& i) { return !i.tree && (i.unit == first.unit || !units_); });
         made->what = blocks ? form::pieces : form::sequence;
         made->starts.reserve(items_.size() + 1);
         made->starts.push_back(0);
@@ -304,12 +324,13 @@ namespace {
 constexpr std::size_t shown = 8;  ///< entries of a list that are written out
 constexpr int shown_depth = 8;
 
+/// As a tree of bytes.
 std::string describe(node const& n, int depth)
 {
     if (depth == shown_depth)
         return "...";
     if (n.what == form::block)
-        return (n.unit == kind::byte ? "block " : std::string(info(n.unit).name) + " ") + std::to_string(n.size);
+        return "block " + std::to_string(n.size);
     if (n.what == form::loop)
         return "loop " + std::to_string(n.count) + " x " + std::to_string(n.stride) + " of " + describe(*n.child, depth + 1);
     std::string text = n.what == form::list ? "list " : n.what == form::pieces ? "pieces " : "sequence ";

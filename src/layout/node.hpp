@@ -1,6 +1,7 @@
 #pragma once
 // The canonical tree of a datatype. Two of them describe each type: one of bytes, for moving them, where neighbours of any kind are one
-// block; and one of basic elements, for external32 and for counting, where only neighbours of one kind are.
+// block; and one of basic elements, for external32 and for counting, where only neighbours of one kind are. Where all elements are of one
+// kind, one tree serves as both: in a tree of bytes `unit`, `elements` and `element_starts` say nothing.
 //
 // Five forms. Order is that of the stream; displacements are relative to the first byte of the node's data (so a node's data begins at 0),
 // and where that lies is said by whoever holds the node.
@@ -29,7 +30,7 @@ using node_pointer = std::shared_ptr<node const>;
 
 struct node {
     form what = form::block;
-    kind unit = kind::byte;         ///< of the elements, for block and pieces; kind::byte in trees of bytes
+    kind unit = kind::byte;         ///< of the elements, for block and pieces
     std::int32_t depth = 1;
     std::int64_t size = 0;          ///< bytes of data
     std::int64_t elements = 0;      ///< of the tree's units
@@ -54,12 +55,15 @@ struct placed {
 /// `count` copies, `stride` bytes apart. The caller has checked that the result's bounds and size fit.
 [[nodiscard]] placed repeat(placed const& child, std::int64_t count, std::int64_t stride);
 
-/// Collects what a list of blocks or nodes makes, in the order of the stream, and brings it into the smallest form that it finds.
+/// Collects what a list of blocks or nodes makes, in the order of the stream, and brings it into the smallest form that it finds: a tree of
+/// elements, or of bytes after forget_units().
 class gatherer {
 public:
     void add(std::int64_t displacement, placed const& what);
     void add_block(std::int64_t displacement, kind unit, std::int64_t bytes);
     void reserve(std::size_t n) { items_.reserve(n); }
+    /// From now on blocks of different units are alike. All that came before has one unit.
+    void forget_units() noexcept { units_ = false; }
     [[nodiscard]] placed finish();
 
     static constexpr std::size_t shortest_run = 4;  ///< items with equal steps that are worth a loop inside a list
@@ -73,10 +77,12 @@ private:
     };
     [[nodiscard]] bool flatten();
     std::vector<item> items_;
+    bool units_ = true;
 };
 
-/// True if both describe the same bytes in the same order by the same form. Looks a few levels deep only, where they are not shared.
-[[nodiscard]] bool same(node const& a, node const& b) noexcept;
+/// True if both describe the same bytes in the same order by the same form; with `units`, also as the same elements. Looks a few levels
+/// deep only, where they are not shared.
+[[nodiscard]] bool same(node const& a, node const& b, bool units) noexcept;
 
 /// Elements of the tree's units that begin in the first `bytes` bytes (at most its size); `cut` is set if an element ends beyond them.
 [[nodiscard]] std::int64_t elements_before(node const& tree, std::int64_t bytes, bool& cut) noexcept;

@@ -2,12 +2,6 @@
 
 namespace towline::layout {
 
-part part_of(datatype const& t)
-{
-    description const& d = t.describes();
-    return {d.bytes, d.typed, d.limits, d.size, d.external_size, d.elements, d.uniform};
-}
-
 part copies(part const& p, std::int64_t count, std::int64_t stride, checked const& in)
 {
     part made;
@@ -16,7 +10,7 @@ part copies(part const& p, std::int64_t count, std::int64_t stride, checked cons
     made.external_size = in.mul(p.external_size, count, "size");
     made.elements = in.mul(p.elements, count, "number of elements");
     made.bytes = repeat(p.bytes, count, stride);
-    made.typed = repeat(p.typed, count, stride);
+    made.typed = p.has_one_tree() ? made.bytes : repeat(p.typed, count, stride);
     if (made.size != 0)
         made.uniform = p.uniform;
     return made;
@@ -28,20 +22,14 @@ datatype finished(part&& p, checked const& in)
     made->lb = p.limits.lb();
     made->ub = p.limits.ub(in);
     static_cast<void>(in.sub(made->ub, made->lb, "extent"));
-    made->bytes = std::move(p.bytes);
-    made->typed = std::move(p.typed);
-    made->limits = p.limits;
-    made->size = p.size;
-    made->external_size = p.external_size;
-    made->elements = p.elements;
-    made->uniform = p.uniform;
+    static_cast<part&>(*made) = std::move(p);
     return datatype(std::move(made));
 }
 
 void assembly::reserve(std::size_t n)
 {
     bytes_.reserve(n);
-    typed_.reserve(n);
+    expected_ = n;
 }
 
 void assembly::add(std::int64_t displacement, part const& p)
@@ -54,8 +42,15 @@ void assembly::add(std::int64_t displacement, part const& p)
     sum_.size = in_.add(sum_.size, p.size, "size");
     sum_.external_size = in_.add(sum_.external_size, p.external_size, "size");
     sum_.elements = in_.add(sum_.elements, p.elements, "number of elements");
+    if (one_tree_ && (mixed_ || !p.has_one_tree())) {
+        typed_.reserve(expected_);
+        typed_ = bytes_;
+        bytes_.forget_units();
+        one_tree_ = false;
+    }
     bytes_.add(displacement, p.bytes);
-    typed_.add(displacement, p.typed);
+    if (!one_tree_)
+        typed_.add(displacement, p.typed);
 }
 
 part assembly::finish()
@@ -63,7 +58,7 @@ part assembly::finish()
     if (mixed_)
         sum_.uniform.reset();
     sum_.bytes = bytes_.finish();
-    sum_.typed = typed_.finish();
+    sum_.typed = one_tree_ ? sum_.bytes : typed_.finish();
     return std::move(sum_);
 }
 

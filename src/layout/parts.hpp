@@ -5,15 +5,10 @@
 
 namespace towline::layout {
 
-/// A datatype under construction.
-struct part {
-    placed bytes, typed;
-    bounds limits;
-    std::int64_t size = 0, external_size = 0, elements = 0;
-    std::optional<kind> uniform;  ///< as datatype::uniform
-};
-
-[[nodiscard]] part part_of(datatype const&);
+[[nodiscard]] inline part const& part_of(datatype const& t) noexcept
+{
+    return t.describes();
+}
 /// `count` copies, `stride` bytes apart.
 [[nodiscard]] part copies(part const&, std::int64_t count, std::int64_t stride, checked const&);
 [[nodiscard]] datatype finished(part&&, checked const&);
@@ -29,8 +24,10 @@ public:
 private:
     checked in_;
     part sum_;
-    bool mixed_ = false;
+    bool mixed_ = false;     ///< not of one predefined datatype
+    bool one_tree_ = true;   ///< `bytes_` stands for `typed_`
     gatherer bytes_, typed_;
+    std::size_t expected_ = 0;
 };
 
 } // namespace towline::layout

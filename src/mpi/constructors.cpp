@@ -35,7 +35,8 @@ public:
     }
     record& integers(int const* values, std::size_t n)
     {
-        made_.integers.insert(made_.integers.end(), values, values + n);
+        for (std::size_t i = 0; i < n; ++i)
+            made_.integers.push_back(values[i]);
         return *this;
     }
     record& count(std::int64_t value)
@@ -68,7 +69,7 @@ public:
     }
     record& type(datatype& t)
     {
-        made_.types.emplace_back(t);
+        made_.types.push_back(ref<datatype>(t));
         return *this;
     }
     [[nodiscard]] construction done() { return std::move(made_); }

@@ -17,8 +17,8 @@ construction const& small(datatype const& type)
     return type.made();
 }
 
-template <class T>
-void copy_out(std::vector<T> const& from, T* to, MPI_Count max, char const* max_parameter, char const* parameter)
+template <class T, std::size_t Near>
+void copy_out(few<T, Near> const& from, T* to, MPI_Count max, char const* max_parameter, char const* parameter)
 {
     auto const n = static_cast<MPI_Count>(from.size());
     if (max < n)

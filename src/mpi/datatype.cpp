@@ -45,31 +45,26 @@ struct named {
     return true;
 }();
 
-std::shared_ptr<construction const> const& no_construction()
-{
-    static auto const& none = *new std::shared_ptr<construction const>(std::make_shared<construction const>());
-    return none;
-}
-
 } // namespace
 
 datatype::datatype(layout::datatype layout, std::string_view name, MPI_Datatype handle)
-    : layout_(std::move(layout)), made_(no_construction()), committed_(true), handle_(handle), name_(name)
+    : layout_(std::move(layout)), handle_(handle), name_(name)
 {
+    commit();
 }
 
 // A datatype holds those that it was made of, these hold others, and so on, as long a chain as the program likes: they end one after the
 // other, not one inside the other.
 datatype::~datatype()
 {
-    thread_local std::vector<std::shared_ptr<construction const>>* ending = nullptr;
+    thread_local std::vector<construction>* ending = nullptr;
     if (ending != nullptr) {
         ending->push_back(std::move(made_));
         return;
     }
-    std::vector<std::shared_ptr<construction const>> mine;
+    std::vector<construction> mine;
     ending = &mine;
-    mine.push_back(std::move(made_));
+    made_ = {};
     while (!mine.empty()) {
         auto const last = std::move(mine.back());
         mine.pop_back();

@@ -3,9 +3,11 @@
 // attributes.
 
 #include "layout/datatype.hpp"
+#include "layout/short_plan.hpp"
 #include "matching/laid.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
+#include "mpi/few.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/object.hpp"
 
@@ -22,30 +24,39 @@ namespace towline::mpi {
 /// The call that constructed a datatype, as MPI_Type_get_contents tells it (5.1.13): what was given as MPI_Count stands in `counts`.
 struct construction {
     int combiner = MPI_COMBINER_NAMED;
-    std::vector<int> integers;
-    std::vector<MPI_Aint> addresses;
-    std::vector<MPI_Count> counts;
-    std::vector<ref<datatype>> types;
+    few<int, 4> integers;
+    few<MPI_Aint, 2> addresses;
+    few<MPI_Count, 3> counts;
+    few<ref<datatype>, 1> types;
 };
 
 class datatype final : public object {
 public:
     /// A derived one, not committed.
-    datatype(layout::datatype layout, construction made) noexcept
-        : layout_(std::move(layout)), made_(std::make_shared<construction const>(std::move(made)))
-    {
-    }
+    datatype(layout::datatype layout, construction made) noexcept : layout_(std::move(layout)), made_(std::move(made)) {}
     /// Another that is equal to `other`, but for name and attributes.
-    explicit datatype(datatype const& other) : object(), layout_(other.layout_), made_(other.made_), committed_(other.is_committed()) {}
+    explicit datatype(datatype const& other) : object(), layout_(other.layout_), made_(other.made_)
+    {
+        if (other.is_committed())
+            commit();
+    }
     /// A predefined one.
     datatype(layout::datatype layout, std::string_view name, MPI_Datatype handle);
     ~datatype() override;
 
     [[nodiscard]] layout::datatype const& layout() const noexcept { return layout_; }
-    [[nodiscard]] construction const& made() const noexcept { return *made_; }
+    [[nodiscard]] construction const& made() const noexcept { return made_; }
 
     [[nodiscard]] bool is_committed() const noexcept { return committed_.load(std::memory_order_relaxed); }
-    void commit() noexcept { committed_.store(true, std::memory_order_relaxed); }
+    void commit() noexcept
+    {
+        if (is_committed())
+            return;
+        short_.make(layout_);
+        committed_.store(true, std::memory_order_relaxed);
+    }
+    /// Of one element; holds none before it is committed.
+    [[nodiscard]] layout::short_plan const& briefly() const noexcept { return short_; }
 
     /// The layout of so many elements where peers can read it (matching/laid.hpp). Null where there is none. It is kept, and made when the
     /// same count is asked for again (but for the design basic): data that are sent once do not pay for it.
@@ -70,8 +81,9 @@ public:
 
 private:
     layout::datatype const layout_;
-    std::shared_ptr<construction const> made_;
+    construction made_;
     std::atomic<bool> committed_{false};
+    layout::short_plan short_;
     MPI_Datatype handle_ = MPI_DATATYPE_NULL;
     attribute_set attributes_;
     mutable std::mutex mutex_;

@@ -36,7 +36,7 @@ MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
         MPI_Datatype& handle = all.try_emplace({combiner, p, r}, MPI_DATATYPE_NULL).first->second;
         if (handle == MPI_DATATYPE_NULL) {
             ref<datatype> const type = make<datatype>(
-                get(n.type, "type").layout(), construction{combiner, is_integer ? std::vector{r} : std::vector{p, r}, {}, {}, {}});
+                get(n.type, "type").layout(), construction{combiner, is_integer ? few<int, 4>{r} : few<int, 4>{p, r}, {}, {}, {}});
             type->make_lasting();
             handle = type->lasting_handle();
         }

@@ -1,6 +1,7 @@
 // Random nested datatypes against the naive model: bounds, counts, and every way of moving their bytes.
 
 #include "layout/external32.hpp"
+#include "layout/short_plan.hpp"
 #include "layout/stream.hpp"
 #include "random_types.hpp"
 
@@ -82,6 +83,20 @@ void compare_moves(both const& t, maker& random)
         at = to;
     }
     ASSERT_EQ(pieces.bytes, expected.bytes);
+
+    // A short plan says the same of one element.
+    short_plan brief;
+    brief.make(t.real);
+    if (brief.holds() && count == 1) {
+        ASSERT_EQ(brief.bytes(), size);
+        std::vector<std::byte> row(packed.size());
+        brief.pack(source.buffer(), row.data());
+        ASSERT_EQ(row, packed);
+        memory back(t.naive, count, random), naive = back;
+        t.naive.unpack(naive.buffer(), count, packed.data());
+        brief.unpack(back.buffer(), packed.data());
+        ASSERT_EQ(back.bytes, naive.bytes);
+    }
 
     // The list of blocks says the same.
     std::vector<std::byte> gathered;
