@@ -20,6 +20,11 @@ void payload::look(MPI_Datatype handle, payload_names const& names)
     }
     datatype& type = get_committed(handle, names.datatype);
     check_buffer(buffer_, count_, type, names.buffer);
+    if (count_ == 1 && type.briefly().holds()) {
+        bytes_ = type.briefly().bytes();
+        type_ = &type;
+        return;
+    }
     layout::datatype const& l = type.layout();
     if (__builtin_mul_overflow(count_, l.size(), &bytes_))
         throw failure(MPI_ERR_COUNT, fmt::format("{} elements of {} bytes are more than any memory holds", count_, l.size()));
@@ -67,6 +72,8 @@ void payload::pack(void* to) const
         return;
     if (in_a_row())
         std::memcpy(to, buffer_, static_cast<std::size_t>(bytes_));
+    else if (is_brief())
+        type_->briefly().pack(buffer_, to);
     else
         layout::stream(type_->layout(), count_).pack(buffer_, 0, bytes_, to);
 }
@@ -84,8 +91,18 @@ void payload::unpack(std::span<std::byte const> from) const noexcept
         return;
     if (in_a_row())
         std::memcpy(buffer_, from.data(), from.size());
+    else if (is_brief() && static_cast<std::int64_t>(from.size()) == bytes_)
+        type_->briefly().unpack(buffer_, from.data());
     else
         layout::stream(type_->layout(), count_).unpack(buffer_, 0, static_cast<std::int64_t>(from.size()), from.data());
+}
+
+void payload::unpack_part(std::int64_t first, std::span<std::byte const> from) const noexcept
+{
+    auto const bytes = static_cast<std::int64_t>(from.size());
+    if (bytes == bytes_)
+        return unpack(from);
+    layout::stream(type_->layout(), count_).unpack(buffer_, first, first + bytes, from.data());
 }
 
 bool payload::holds_whole_elements(std::uint64_t bytes) const noexcept

@@ -8,6 +8,7 @@
 #include "mpi/datatype.hpp"
 #include "mpi/plain_sizes.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,6 +68,8 @@ public:
     [[nodiscard]] std::unique_ptr<std::byte[]> packed() const;
     /// Copies the first bytes of it back.
     void unpack(std::span<std::byte const> from) const noexcept;
+    /// The same from byte `first` of its row on. Not in a row.
+    void unpack_part(std::int64_t first, std::span<std::byte const> from) const noexcept;
 
     /// Not in a row: whether the first bytes of it end behind a basic element, as all that is sent for it does.
     [[nodiscard]] bool holds_whole_elements(std::uint64_t bytes) const noexcept;
@@ -97,10 +100,20 @@ public:
     [[nodiscard]] matching::laid_source source(matching::shown_layout const* shown) const noexcept;
     /// So short that it is packed in any case.
     [[nodiscard]] bool is_short() const noexcept { return bytes_ < static_cast<std::int64_t>(matching::matcher::least_laid); }
+    /// Calls the function with all of it as a row of bytes, which lies on the stack. Only where it is short.
+    template <class Function>
+    decltype(auto) packed_briefly(Function&& function) const
+    {
+        std::array<std::byte, matching::matcher::least_laid> row;
+        pack(row.data());
+        return function(static_cast<void const*>(row.data()));
+    }
 
 private:
     [[nodiscard]] std::shared_ptr<matching::shown_layout const> show() const;
     [[nodiscard]] static bool lay(void* self, std::uint64_t bytes, matching::laid_sink& where);
+    /// Not in a row: the datatype knows its pieces.
+    [[nodiscard]] bool is_brief() const noexcept { return count_ == 1 && type_->briefly().holds(); }
     /// Any other datatype, and what is wrong.
     void look(MPI_Datatype, payload_names const&);
 

@@ -12,6 +12,14 @@
 namespace towline::mpi {
 namespace {
 
+/// Data that are not in a row, but short. False where they cannot be sent without waiting.
+[[gnu::noinline]] bool try_send_short(payload const& data, communicator& c, int dest, int tag)
+{
+    return data.packed_briefly([&](void const* row) {
+        return the_matcher().try_send(c.peer(dest), envelope_of(c, tag), row, static_cast<std::uint64_t>(data.bytes()));
+    });
+}
+
 /// What may have to wait, or to be packed. It is given what the program gave, which is in registers.
 [[gnu::noinline]] void send_and_wait(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, communicator& c,
                                      matching::send_mode mode, char const* call)
@@ -42,6 +50,8 @@ namespace {
         return;
     }
     payload const data(buf, count, datatype);
+    if (!data.in_a_row() && data.is_short() && mode == matching::send_mode::standard && try_send_short(data, c, dest, tag))
+        return;
     if (!data.in_a_row() || mode != matching::send_mode::standard ||
         !the_matcher().try_send(c.peer(dest), envelope_of(c, tag), data.data(), static_cast<std::uint64_t>(data.bytes()))) [[unlikely]]
         send_and_wait(buf, count, datatype, dest, tag, c, mode, call);
@@ -69,16 +79,22 @@ void exchange_blocking(communicator& c, payload const& out, void const* bytes, s
         packed = out.packed();
         bytes = packed.get();
     };
-    if (sends && bytes == nullptr && !is_apart)
-        out.in_a_row() ? void(bytes = out.data()) : pack();
-    if (receives && sends && !is_apart &&
-        m.try_send(c.peer(dest), envelope_of(c, sendtag), bytes, static_cast<std::uint64_t>(out_bytes))) {
+    auto const goes_at_once = [&] {
+        if (is_apart)
+            return false;
+        if (bytes == nullptr && !out.in_a_row())
+            return try_send_short(out, c, dest, sendtag);
+        return m.try_send(c.peer(dest), envelope_of(c, sendtag), bytes == nullptr ? out.data() : bytes, static_cast<std::uint64_t>(out_bytes));
+    };
+    if (receives && sends && goes_at_once()) {
         matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
         fill(status, s, in.bytes());
         if (s.error != matching::outcome::ok) [[unlikely]]
             throw_outcome(s, in.bytes(), true, source, recvtag);
         return;
     }
+    if (sends && bytes == nullptr && !is_apart)
+        out.in_a_row() ? void(bytes = out.data()) : pack();
     auto const shown = is_apart ? out.shown() : nullptr;
     matching::request receive, send;
     if (receives)

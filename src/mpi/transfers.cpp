@@ -127,6 +127,12 @@ private:
         *handle = all.nothing().handle();
         return;
     }
+    if (!data.in_a_row() && data.is_short() && data.packed_briefly([&](void const* row) {
+            return the_matcher().try_send(c.peer(dest), envelope_of(c, tag), row, static_cast<std::uint64_t>(data.bytes()), mode_of(kind));
+        })) {
+        *handle = all.nothing().handle();
+        return;
+    }
     new_request r;
     start(*r, c, kind, data, dest, tag);
     *handle = r.keep();
