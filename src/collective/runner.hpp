@@ -51,7 +51,8 @@ public:
         state_.store(state::pending, std::memory_order_relaxed);
         goes_by_messages_ = false;
         if (is_over_lanes()) {
-            run_.start(*schedule_.lanes(), schedule_.lane_operation(), schedule_.is_spoiled());
+            run_.start(*schedule_.lanes(), schedule_.lane_operation(), schedule_.is_spoiled(),
+                       schedule_.rows().empty() ? nullptr : &schedule_.rows());
             (void)poll();
             return;
         }
@@ -64,6 +65,8 @@ public:
     /// it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
     /// one order.
     [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
+    /// It went to the end over lanes: what was taken into rows (schedule::rows) is where it belongs. When it is done.
+    [[nodiscard]] bool has_used_rows() const noexcept { return is_over_lanes() && !goes_by_messages_; }
     /// Does what can be done now; true if it has ended.
     bool poll() override
     {

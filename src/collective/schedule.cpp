@@ -26,6 +26,7 @@ void schedule::clear() noexcept
     steps_.clear();
     lanes_ = nullptr;
     lane_steps_.clear();
+    rows_.clear();
     lane_operation_ = {};
     operation_ = {};
     begun_ = 0;

@@ -10,6 +10,7 @@
 //
 // Pure: knows ranks, not peers; buffers are read only when it runs. One thread builds; a schedule may run again when it has ended.
 
+#include "collective/laid_rows.hpp"
 #include "collective/lanes/lane_steps.hpp"
 
 #include <cstddef>
@@ -140,6 +141,8 @@ public:
         }
         return has_messages_;
     }
+    /// Results that are not in a row, while the operation goes over lanes; filled anew before each start.
+    [[nodiscard]] laid_rows& rows() noexcept { return rows_; }
     /// What the ranks of an operation over lanes compare.
     void is_called(called operation) noexcept { lane_operation_ = operation; }
     [[nodiscard]] called lane_operation() const noexcept { return lane_operation_; }
@@ -170,6 +173,7 @@ private:
     std::vector<step> steps_;
     collective::lanes* lanes_ = nullptr;
     std::vector<lane_step> lane_steps_;
+    laid_rows rows_;
     called lane_operation_;
     combination operation_;
     std::vector<block> blocks_;

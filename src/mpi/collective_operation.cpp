@@ -81,10 +81,38 @@ void collective_operation::unpack() const noexcept
             s.data.unpack({s.bytes, static_cast<std::size_t>(s.data.bytes())});
 }
 
+void collective_operation::lay_rows()
+{
+    collective::laid_rows& rows = schedule().rows();
+    rows.clear();
+    if (stages_.empty() || schedule().lane_steps().empty())
+        return;
+    for (stage const& s : stages_)
+        if (s.is_result())
+            rows.add(
+                s.bytes, static_cast<std::uint64_t>(s.data.bytes()),
+                [](void const* data, std::uint64_t first, std::uint64_t bytes, void const* from) {
+                    static_cast<payload const*>(data)->unpack_part(static_cast<std::int64_t>(first),
+                                                                   {static_cast<std::byte const*>(from), bytes});
+                },
+                &s.data);
+    rows.settle(schedule().lane_steps());
+}
+
+void collective_operation::unpack_rows()
+{
+    for (stage const& s : stages_)
+        if (s.is_result())
+            schedule().rows().finish(s.bytes, schedule().lane_steps());
+        else if (s.after)
+            s.data.unpack({s.bytes, static_cast<std::size_t>(s.data.bytes())});
+}
+
 void collective_operation::start(communicator& c, std::uint32_t sequence)
 {
     different_.clear();
     pack();
+    lay_rows();
     request_.start(process::instance().matcher(), c.team(), sequence);
 }
 
@@ -112,7 +140,7 @@ int collective_operation::finish() noexcept
 {
     int const code = code_of(request_.result());
     if (code == MPI_SUCCESS) [[likely]] {
-        unpack();
+        request_.has_used_rows() ? unpack_rows() : unpack();
         return code;
     }
     collective::lanes* const l = schedule().lanes();

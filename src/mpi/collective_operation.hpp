@@ -124,12 +124,15 @@ private:
         ref<datatype> type;
         std::byte* bytes;
         bool before, after;
+        [[nodiscard]] bool is_result() const noexcept { return after && !before; }
     };
     struct own_move {
         payload to, from;
         ref<datatype> to_type, from_type;
         layout::copy_plan plan;
     };
+    void lay_rows();
+    void unpack_rows();
     [[nodiscard]] std::byte* staged(payload const& p, bool before, bool after)
     {
         std::byte* const bytes = staging(static_cast<std::uint64_t>(p.bytes()));

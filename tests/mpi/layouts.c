@@ -1,6 +1,8 @@
 /* Messages of derived datatypes between all ranks, and from each to itself: random types, other ones at both sides, several times each, so
  * that what was remembered is used again; in every mode. What arrives is compared with what MPI_Pack and MPI_Unpack make of it.
  *
+ * Then collective operations on columns of matrices, and of random types from all to all.
+ *
  *   mpi_layouts SEED */
 
 #include "check.h"
@@ -157,6 +159,122 @@ static void truncated(int me, int to, int from)
     MPI_Type_free(&t);
 }
 
+/* Collective operations whose data are columns: those that are written are next to others that stay. */
+
+enum { others = -7 };
+static double value(int from, int to, int line, int turn) { return from * 1e9 + to * 1e7 + line * 10. + turn; }
+
+/* A matrix of `lines` lines of size + 1 numbers; the last column stays. */
+static void clear(double* m, int lines)
+{
+    for (int i = 0; i < lines * (size + 1); ++i)
+        m[i] = others;
+}
+/* Column c came from rank `from`, who sent it to `to`; negative: it stayed. */
+static void check_column(double const* m, int lines, int c, int from, int to, int turn)
+{
+    for (int i = 0; i < lines; ++i)
+        CHECK(m[i * (size + 1) + c] == (from < 0 ? others : value(from, to, i, turn)));
+}
+
+static void columns(int lines)
+{
+    int const width = size + 1;
+    double* const in = malloc(sizeof *in * (size_t)(lines * width));
+    double* const out = malloc(sizeof *out * (size_t)(lines * width));
+    MPI_Datatype line, column;
+    MPI_Type_vector(lines, 1, width, MPI_DOUBLE, &line);
+    MPI_Type_create_resized(line, 0, sizeof(double), &column);
+    MPI_Type_commit(&column);
+    MPI_Type_free(&line);
+    MPI_Request kept;
+    MPI_Allgather_init(out, 1, column, in, 1, column, MPI_COMM_WORLD, MPI_INFO_NULL, &kept);
+    for (int turn = 0; turn < 4; ++turn) {
+        int const root = turn % size;
+        for (int way = 0; way < 9; ++way) {
+            MPI_Request r = MPI_REQUEST_NULL;
+            clear(in, lines);
+            for (int i = 0; i < lines; ++i)
+                for (int c = 0; c < size; ++c)
+                    out[i * width + c] = value(rank, c, i, turn);
+            switch (way) {
+            case 0: MPI_Alltoall(out, 1, column, in, 1, column, MPI_COMM_WORLD); break;
+            case 1: MPI_Ialltoall(out, 1, column, in, 1, column, MPI_COMM_WORLD, &r); break;
+            case 2: MPI_Allgather(out, 1, column, in, 1, column, MPI_COMM_WORLD); break;
+            case 3: MPI_Iallgather(out, 1, column, in, 1, column, MPI_COMM_WORLD, &r); break;
+            case 4: MPI_Start(&kept); break;
+            case 5: MPI_Bcast(rank == root ? out : in, 1, column, root, MPI_COMM_WORLD); break;
+            case 6: MPI_Ibcast(rank == root ? out : in, 1, column, root, MPI_COMM_WORLD, &r); break;
+            case 7: MPI_Gather(out, 1, column, in, 1, column, root, MPI_COMM_WORLD); break;
+            default: MPI_Scatter(out, 1, column, in, 1, column, root, MPI_COMM_WORLD);
+            }
+            MPI_Wait(way == 4 ? &kept : &r, MPI_STATUS_IGNORE);
+            for (int c = 0; c <= size; ++c) {
+                int from = c, to = rank;
+                if (way >= 2)
+                    to = 0;
+                if (way == 5 || way == 6)
+                    from = c == 0 && rank != root ? root : -1;
+                if (way == 7)
+                    from = rank == root ? c : -1;
+                if (way == 8) {
+                    from = c == 0 ? root : -1;
+                    to = rank;
+                }
+                check_column(in, lines, c, c == size ? -1 : from, to, turn);
+            }
+        }
+    }
+    MPI_Request_free(&kept);
+    MPI_Type_free(&column);
+    free(in);
+    free(out);
+}
+
+/* From all to all by random types, of which each rank draws its own for what it receives. */
+static void forms_to_all(int bytes)
+{
+    enum { most_ranks = 4, room = 1 << 19 };
+    unsigned long long const kept = state;
+    MPI_Datatype out[most_ranks], in[most_ranks];
+    int counts[most_ranks], at[most_ranks];
+    CHECK(size <= most_ranks);
+    state = kept + 50;
+    MPI_Datatype const form = form_of(bytes);
+    state = kept + 100 + (unsigned long long)rank;
+    for (int r = 0; r < size; ++r) {
+        out[r] = form;
+        in[r] = form_of(bytes);
+        counts[r] = 1;
+        at[r] = r * room + room / 2;
+    }
+    state = kept;
+    (void)below(2);
+    for (int turn = 0; turn < 4; ++turn) {
+        fill(sent, rank + turn);
+        fill(received, 77);
+        fill(expected, 77);
+        MPI_Request r = MPI_REQUEST_NULL;
+        if (turn % 2 == 0)
+            MPI_Alltoallw(sent, counts, at, out, received, counts, at, in, MPI_COMM_WORLD);
+        else
+            MPI_Ialltoallw(sent, counts, at, out, received, counts, at, in, MPI_COMM_WORLD, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int from = 0; from < size; ++from) {
+            int position = 0;
+            fill(sent, from + turn);
+            MPI_Pack(sent + at[rank], 1, form, packed, most, &position, MPI_COMM_WORLD);
+            position = 0;
+            MPI_Unpack(packed, bytes, &position, expected + at[from], 1, in[from], MPI_COMM_WORLD);
+        }
+        CHECK(memcmp(received, expected, 4 * most) == 0);
+    }
+    MPI_Datatype last = form;
+    MPI_Type_free(&last);
+    for (int r = 0; r < size; ++r)
+        MPI_Type_free(&in[r]);
+}
+
 int main(int argc, char** argv)
 {
     MPI_Init(&argc, &argv);
@@ -169,12 +287,17 @@ int main(int argc, char** argv)
     received = malloc(4 * most);
     expected = malloc(4 * most);
     packed = malloc(most);
-    int const sizes[] = {512, 4096, 6144, 65536, 98304};
-    for (int i = 0; i < 24; ++i) {
-        int const step = below(n), bytes = sizes[below(5)], way = below(5);
+    int const sizes[] = {64, 256, 512, 4096, 6144, 65536, 98304};
+    for (int i = 0; i < 32; ++i) {
+        int const step = below(n), bytes = sizes[below(7)], way = below(5);
         exchange(rank, (rank + step) % n, (rank + n - step) % n, bytes, way);
     }
     truncated(rank, (rank + 1) % n, (rank + n - 1) % n);
+    int const lines[] = {16, 300, 700, 5000, 40000};
+    for (int i = 0; i < 5; ++i)
+        columns(lines[i]);
+    for (int i = 0; i < 4; ++i)
+        forms_to_all(sizes[1 + below(6)]);
     MPI_Finalize();
     return 0;
 }

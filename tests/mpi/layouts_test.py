@@ -21,6 +21,13 @@ class Layouts(JobTest):
                         code, out, err, _ = self.run_job(ranks, PROGRAM, str(SEED), env=env)
                         self.assertEqual((code, out, err), (0, "", ""))
 
+    def test_collective_operations_bring_the_same_over_lanes_and_by_messages(self) -> None:
+        for lanes in ("first", "off"):
+            for ranks in (2, 3, 4):
+                with self.subTest(lanes=lanes, ranks=ranks, seed=SEED):
+                    code, out, err, _ = self.run_job(ranks, PROGRAM, str(SEED), env={**self.env, "TOWLINE_LANES": lanes})
+                    self.assertEqual((code, out, err), (0, "", ""))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -310,21 +310,21 @@ std::byte* lane_offers::lent_by(int rank, lane_entry const& e)
     return reach(e.where, e.bytes);
 }
 
-void lane_offers::bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes)
+lane_offers::readable lane_offers::find_block(int rank, std::uint64_t nth, std::uint64_t bytes)
 {
     lane_table const table = table_of(rank);
     lane_entry const e = entry_for_us(rank, table, nth, bytes);
     if (e.how == lane_entry::read) {
         std::byte const* const lent = lent_by(rank, e);
         bool const is_only_reader = lanes_.size() == 2 && rank != lanes_.rank();
-        return readable{lent, is_only_reader && base::is_rewritten(lent, bytes)}.copy_to(to, 0, bytes);
+        return {lent, is_only_reader && base::is_rewritten(lent, bytes)};
     }
     if (e.how != lane_entry::copied)
         refuse_unfit(rank);
     std::byte const* const from = table.copy_of(e);
     if (from == nullptr)
         throw state::failed_lost;
-    move_bytes(to, from, bytes);
+    return {from, false};
 }
 
 void lane_offers::push_block(int rank, void const* from, std::uint64_t bytes)

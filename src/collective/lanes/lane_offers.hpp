@@ -70,8 +70,10 @@ public:
     /// have lent something.
     void bring_share(int rank, void* to, std::uint64_t offset, std::uint64_t size, std::uint64_t expected);
     void push_share(int rank, void const* from, std::uint64_t offset, std::uint64_t size);
-    /// Copies the nth block for this rank in the table of `rank`, which must have so many bytes.
-    void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes);
+    /// The nth block for this rank in the table of `rank`, which must have so many bytes.
+    [[nodiscard]] readable find_block(int rank, std::uint64_t nth, std::uint64_t bytes);
+    /// Copies it.
+    void bring_block(int rank, std::uint64_t nth, void* to, std::uint64_t bytes) { find_block(rank, nth, bytes).copy_to(to, 0, bytes); }
     /// Copies into the block of so many bytes that `rank` wants from this rank.
     void push_block(int rank, void const* from, std::uint64_t bytes);
     /// Calls read(bytes) with it.

@@ -2,6 +2,7 @@
 
 #include "collective/lanes/lane_steps.hpp"
 
+#include "collective/laid_rows.hpp"
 #include "collective/lanes/lane_offers.hpp"
 #include "collective/lanes/lane_tables.hpp"
 #include "collective/schedule.hpp"
@@ -270,9 +271,29 @@ void lane_run::lend(lane_step const& s)
     offers().lend(send, s.size, s.offset != 0, s.expected == 0 ? 0 : memory.find(s.to, s.expected), s.expected, s.stage, s.rank);
 }
 
+/// A take, take_block or copy to a result that is not in a row: straight to where it belongs. False: it is none.
+bool lane_run::put(lane_step const& s)
+{
+    laid_rows::row const* const row = rows_->find(s.to);
+    if (row == nullptr)
+        return false;
+    if (s.what == lane_step::kind::copy) {
+        row->put(s.to, s.size, s.from);
+        return true;
+    }
+    lane_offers all = offers();
+    lane_offers::readable const from = s.what == lane_step::kind::take ? all.find_readable(s.rank, s.offset, s.size, s.expected)
+                                                                       : all.find_block(s.rank, s.offset, s.size);
+    row->put(s.to, s.size, from.at);
+    from.has_read(0, s.size);
+    return true;
+}
+
 bool lane_run::run(lane_step const& s, combination const& r)
 {
     using kind = lane_step::kind;
+    if (rows_ != nullptr && (s.what == kind::take || s.what == kind::take_block || s.what == kind::copy) && put(s)) [[unlikely]]
+        return true;
     switch (s.what) {
     case kind::post:
         if (!may_write(s.size > lanes::slot_bytes))

@@ -12,6 +12,7 @@
 namespace towline::collective {
 
 struct combination;
+class laid_rows;
 class lane_offers;
 
 /// A stage is for everybody.
@@ -69,10 +70,11 @@ public:
     /// retreats: the operation has not failed; all its ranks have this state, and do it by messages instead.
     enum class state : std::uint8_t { waits, ended, failed_mismatch, failed_dead, failed_lost, retreats };
 
-    /// `spoiled`: as of schedule.
-    void start(lanes& l, called operation, bool spoiled = false) noexcept
+    /// `spoiled`: as of schedule. `rows`, not null: results that are not in a row.
+    void start(lanes& l, called operation, bool spoiled = false, laid_rows const* rows = nullptr) noexcept
     {
         lanes_ = &l;
+        rows_ = rows;
         operation_ = operation;
         number_ = l.begin();
         at_ = 0;
@@ -105,6 +107,7 @@ private:
     [[nodiscard]] bool meet_one(int rank, int stage);
     [[nodiscard]] lane_offers offers() const noexcept;
     void lend(lane_step const&);
+    [[nodiscard]] bool put(lane_step const&);
     void fold(lane_step const&, combination const&);
     void fold_push(lane_step const&, combination const&);
     [[nodiscard]] bool stay(lane_step const&);
@@ -112,6 +115,7 @@ private:
     [[nodiscard]] bool has_retreated(int rank, bool is_gone);
 
     lanes* lanes_ = nullptr;
+    laid_rows const* rows_ = nullptr;
     std::uint64_t number_ = 0;
     called operation_;
     std::size_t at_ = 0;
