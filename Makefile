@@ -80,13 +80,15 @@ bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other 
 bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
 	$(call measure_libraries,bench/layout)
 
-fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder and on network packets, with Clang and the sanitizers (SECONDS=60 each)
-	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive fuzz_packets
-	mkdir -p build/fuzz/corpus build/fuzz/packets build/fuzz/found
+fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, network packets and layouts, with Clang and the sanitizers (SECONDS=60 each)
+	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive fuzz_packets fuzz_layouts
+	mkdir -p build/fuzz/corpus build/fuzz/packets build/fuzz/layouts build/fuzz/found
 	build/fuzz/bin/fuzz_archive -max_total_time=$(or $(SECONDS),60) -max_len=8192 -artifact_prefix=build/fuzz/found/ \
 	  build/fuzz/corpus tests/fuzz/corpus
 	build/fuzz/bin/fuzz_packets -max_total_time=$(or $(SECONDS),60) -max_len=8192 -artifact_prefix=build/fuzz/found/ \
 	  build/fuzz/packets tests/fuzz/datagram_corpus
+	build/fuzz/bin/fuzz_layouts -max_total_time=$(or $(SECONDS),60) -max_len=8192 -artifact_prefix=build/fuzz/found/ \
+	  build/fuzz/layouts
 
 install: build/release/build.ninja ## installs to PREFIX (without it: to /usr/local, with sudo)
 	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec towline-malloc mpi_abi manual
