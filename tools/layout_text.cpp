@@ -274,16 +274,69 @@ private:
         auto const sizes = integers("the list of sizes");
         auto const subsizes = integers("the list of subsizes");
         auto const starts = integers("the list of starts");
-        auto order = layout::array_order::c;
+        auto const order = array_order();
+        return layout::subarray(sizes, subsizes, starts, order, type());
+    }
+    /// With its comma; C's, where there is none.
+    layout::array_order array_order()
+    {
         std::size_t const begin = place();
         std::string const said = lower(word());
-        if (said == "c" || said == "mpi_order_c" || said == "fortran" || said == "mpi_order_fortran") {
-            order = said.ends_with("fortran") ? layout::array_order::fortran : layout::array_order::c;
-            expect(',', "behind the order");
-        } else {
+        if (said != "c" && said != "mpi_order_c" && said != "fortran" && said != "mpi_order_fortran") {
             at_ = begin;
+            return layout::array_order::c;
         }
-        return layout::subarray(sizes, subsizes, starts, order, type());
+        expect(',', "behind the order");
+        return said.ends_with("fortran") ? layout::array_order::fortran : layout::array_order::c;
+    }
+    layout::distribution distribution()
+    {
+        std::size_t const begin = place();
+        std::string said = lower(word());
+        if (constexpr std::string_view prefix = "mpi_distribute_"; said.starts_with(prefix))
+            said.erase(0, prefix.size());
+        if (said == "none")
+            return layout::distribution::none;
+        if (said == "block")
+            return layout::distribution::block;
+        if (said != "cyclic")
+            fail(begin, "a distribution is expected: none, block or cyclic");
+        return layout::distribution::cyclic;
+    }
+    std::optional<std::int64_t> distribution_argument()
+    {
+        if (at_number())
+            return number("a number");
+        std::size_t const begin = place();
+        if (std::string const said = lower(word()); said != "dflt" && said != "mpi_distribute_dflt_darg")
+            fail(begin, "an argument of a distribution is expected: a number, or dflt");
+        return std::nullopt;
+    }
+    datatype darray()
+    {
+        auto const processes = integer("the number of processes");
+        auto const rank = integer("the rank");
+        std::vector<layout::distributed_dimension> dimensions;
+        for (std::int64_t const size : integers("the list of sizes"))
+            dimensions.emplace_back().size = size;
+        // Each of the other lists has something for each dimension.
+        auto const for_each = [&](std::string_view name, auto read) {
+            std::size_t const begin = place();
+            std::size_t n = 0;
+            list(name, [&] {
+                if (n == dimensions.size())
+                    fail(place(), fmt::format("{} is longer than the list of sizes", name));
+                read(dimensions[n++]);
+            });
+            if (n != dimensions.size())
+                fail(begin, fmt::format("{} is shorter than the list of sizes", name));
+            expect(',', fmt::format("behind {}", name));
+        };
+        for_each("the list of distributions", [&](layout::distributed_dimension& d) { d.how = distribution(); });
+        for_each("the list of arguments", [&](layout::distributed_dimension& d) { d.argument = distribution_argument(); });
+        for_each("the list of the grid's processes", [&](layout::distributed_dimension& d) { d.processes = number("a number"); });
+        auto const order = array_order();
+        return layout::darray(processes, rank, dimensions, order, type());
     }
     datatype resized()
     {
@@ -309,6 +362,7 @@ private:
             {"hindexed_block", &reader::equal_blocks<layout::hindexed_block>},
             {"struct", &reader::structure},
             {"subarray", &reader::subarray},
+            {"darray", &reader::darray},
             {"resized", &reader::resized},
         };
         return all;

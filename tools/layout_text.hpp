@@ -9,8 +9,10 @@
 //            hindexed([blocklengths], [bytes], type)                indexed_block(blocklength, [displacements], type)
 //            hindexed_block(blocklength, [bytes], type)             struct([blocklengths], [bytes], [types])
 //            subarray([sizes], [subsizes], [starts], type)          resized(type, lb, extent)
+//            darray(processes, rank, [sizes], [distributions], [arguments], [grid], type)
 //
-// A number may be a product: 128*128*8. subarray takes MPI's order, `c` or `fortran`, before the type. Predefined datatypes are those of
+// A number may be a product: 128*128*8. subarray and darray take MPI's order, `c` or `fortran`, before the type. A distribution is `none`,
+// `block` or `cyclic`, its argument a number or `dflt`. Predefined datatypes are those of
 // MPI, in letters of either case, with or without MPI_ where no digit follows that: double, MPI_INT, int32_t, MPI_2INT. MPI_Type_vector and
 // MPI_Type_create_hvector are accepted, too.
 

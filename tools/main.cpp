@@ -144,7 +144,8 @@ CLI::App* add_layout(CLI::App& app, tools::layout_options& options)
         "A datatype is the name of a predefined one (double, MPI_INT, int32_t) or a constructor of MPI: contiguous(count, T),\n"
         "vector(count, blocklength, stride, T), hvector(count, blocklength, bytes, T), indexed([blocklengths], [displacements], T),\n"
         "hindexed([blocklengths], [bytes], T), indexed_block(blocklength, [displacements], T), hindexed_block(blocklength, [bytes], T),\n"
-        "struct([blocklengths], [bytes], [T, ...]), subarray([sizes], [subsizes], [starts], T), also with c or fortran before T, and\n"
+        "struct([blocklengths], [bytes], [T, ...]), subarray([sizes], [subsizes], [starts], T), darray(processes, rank,\n"
+        "[sizes], [none, block or cyclic], [a number or dflt], [grid], T), both also with c or fortran before T, and\n"
         "resized(T, lb, extent). Numbers may be products: 128*8.\n\n"
         "The times are of one process: a plain copy of as many bytes, the steps, and the designs of TOWLINE_LAYOUT made of them.");
     return layout;

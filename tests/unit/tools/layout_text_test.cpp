@@ -30,6 +30,10 @@ std::vector<example> examples()
     std::array<i64, 3> const lengths{2, 1, 3}, places{0, 5, 9}, sizes{4, 5, 6}, parts{2, 3, 1}, starts{1, 0, 5};
     std::array<i64, 2> const ones{1, 3}, at{0, 8};
     std::array<datatype, 2> const types{whole, real};
+    std::array<distributed_dimension, 2> const grid{distributed_dimension{12, distribution::block, std::nullopt, 2},
+                                                    {9, distribution::cyclic, 2, 3}};
+    std::array<distributed_dimension, 2> const rows{distributed_dimension{5, distribution::none, std::nullopt, 1},
+                                                    {4, distribution::block, std::nullopt, 2}};
     return {
         {"double", real},
         {" MPI_DOUBLE\t", real},
@@ -49,6 +53,11 @@ std::vector<example> examples()
         {"subarray([4,5,6],[2,3,1],[1,0,5],double)", subarray(sizes, parts, starts, array_order::c, real)},
         {"subarray([4,5,6],[2,3,1],[1,0,5],C,double)", subarray(sizes, parts, starts, array_order::c, real)},
         {"subarray([4,5,6],[2,3,1],[1,0,5],fortran,double)", subarray(sizes, parts, starts, array_order::fortran, real)},
+        {"darray(6,4,[12,9],[block,cyclic],[dflt,2],[2,3],double)", darray(6, 4, grid, array_order::c, real)},
+        {"MPI_Type_create_darray(6, 4, [12, 9], [MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC], [MPI_DISTRIBUTE_DFLT_DARG, 2], [2, 3], "
+         "MPI_ORDER_FORTRAN, MPI_DOUBLE)",
+         darray(6, 4, grid, array_order::fortran, real)},
+        {"darray(2,1,[5,4],[none,block],[dflt,dflt],[1,2],int)", darray(2, 1, rows, array_order::c, whole)},
         {"resized(vector(512,1,4,double),0,8)", resized(vector(512, 1, 4, real), 0, 8)},
         {"resized(int,-4,-2*6)", resized(whole, -4, -12)},
         {"vector(4,1,2,struct([1,3],[0,8],[contiguous(2,int),double]))",
@@ -128,6 +137,11 @@ TEST(layout_text, errors_say_where)
              wrong{"indexed([1,],[0],int)", 12, "a number is expected, not ']'"},
              wrong{"indexed([1 2],[0],int)", 12, "']' is expected at the end of the list of blocklengths, or ',', not '2'"},
              wrong{"subarray([4,4],[5,1],[0,0],int)", 1, "subsizes[0] is 5"},
+             wrong{"darray(2,0,[8],[blok],[dflt],[2],int)", 17, "a distribution is expected: none, block or cyclic"},
+             wrong{"darray(2,0,[8],[block],[x],[2],int)", 25, "an argument of a distribution is expected: a number, or dflt"},
+             wrong{"darray(2,0,[8],[block,block],[dflt],[2],int)", 23, "the list of distributions is longer than the list of sizes"},
+             wrong{"darray(2,0,[8,8],[block],[dflt],[2],int)", 18, "the list of distributions is shorter than the list of sizes"},
+             wrong{"darray(2,2,[8],[block],[dflt],[2],int)", 1, "rank"},
              wrong{"resized(int,0)", 14, "',' is expected behind the lower bound, not ')'"},
              wrong{"\x01", 1, "an unprintable character"},
          }) {
