@@ -18,6 +18,7 @@ struct part {
 };
 
 struct description : part {
+    description() noexcept {}  // NOLINT: as node's
     std::int64_t lb = 0, ub = 0;
     std::optional<kind> predefined;
 };

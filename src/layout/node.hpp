@@ -29,6 +29,7 @@ struct node;
 using node_pointer = std::shared_ptr<node const>;
 
 struct node {
+    node() noexcept {}  // NOLINT: not defaulted, so that make_shared does not fill it with zeros first
     form what = form::block;
     kind unit = kind::byte;         ///< of the elements, for block and pieces
     std::int32_t depth = 1;

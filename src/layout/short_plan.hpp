@@ -16,7 +16,7 @@ class short_plan {
 public:
     static constexpr std::int64_t most_pieces = 16, most_bytes = 512;
 
-    short_plan() noexcept = default;
+    short_plan() noexcept {}  // NOLINT: leaves the lists as they are
     short_plan(short_plan const&) = delete;
     short_plan& operator=(short_plan const&) = delete;
     /// Becomes that of the type; holds nothing where that has more pieces or bytes, or its data is one block. Once.
@@ -33,8 +33,8 @@ private:
     std::int32_t pieces_ = 0;
     std::int32_t bytes_ = 0;
     std::int32_t each_ = 0;  ///< bytes of a piece, where all have as many; else 0
-    std::array<std::uint16_t, most_pieces> sizes_{};
-    std::array<std::int64_t, most_pieces> displacements_{};
+    std::array<std::uint16_t, most_pieces> sizes_;  // of both as many as there are pieces
+    std::array<std::int64_t, most_pieces> displacements_;
 };
 
 } // namespace towline::layout

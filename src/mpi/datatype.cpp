@@ -57,14 +57,14 @@ datatype::datatype(layout::datatype layout, std::string_view name, MPI_Datatype 
 // other, not one inside the other.
 datatype::~datatype()
 {
-    thread_local std::vector<construction>* ending = nullptr;
+    thread_local std::vector<decltype(made_.types)>* ending = nullptr;
     if (ending != nullptr) {
-        ending->push_back(std::move(made_));
+        ending->push_back(std::move(made_.types));
         return;
     }
-    std::vector<construction> mine;
+    std::vector<decltype(made_.types)> mine;
     ending = &mine;
-    made_ = {};
+    made_.types.clear();
     while (!mine.empty()) {
         auto const last = std::move(mine.back());
         mine.pop_back();

@@ -33,6 +33,13 @@ public:
         far_.push_back(std::move(value));
         ++size_;
     }
+    void clear() noexcept
+    {
+        for (T& entry : near_)
+            entry = T();
+        far_.clear();
+        size_ = 0;
+    }
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
     [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] T const* begin() const noexcept { return far_.empty() ? near_.data() : far_.data(); }
