@@ -45,11 +45,11 @@ void lane_builder::retreat()
     (void)s_.over_lanes(kind::retreat, 1, all_ranks);
 }
 
-void lane_builder::finish()
+void lane_builder::finish(std::uint64_t first)
 {
     mark(2);
     meet_all(2);
-    copy(receive_, in_place_of_it_, receive_bytes_, size() == 2);
+    copy(static_cast<std::byte*>(receive_) + first, landing() + first, receive_bytes_ - first, size() == 2);
 }
 
 void lane_builder::finish_written(std::uint64_t bytes)

@@ -187,8 +187,9 @@ public:
             meet_all();
         }
     }
-    /// Says that this rank needs nobody's buffers any more, and stays until nobody needs its own; the result is in `receive` then.
-    void finish();
+    /// Says that this rank needs nobody's buffers any more, and stays until nobody needs its own; the result is in `receive` then. What is
+    /// there before byte `first` is there already.
+    void finish(std::uint64_t first = 0);
     /// The same where each of the others tells that it has written so many bytes into what this rank lent.
     void finish_written(std::uint64_t bytes);
     /// The same where this rank needs the buffers of `whom` only, and lent none.

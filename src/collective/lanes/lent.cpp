@@ -29,7 +29,7 @@ void bcast(lane_builder& b, void* data, std::uint64_t bytes, int root)
 {
     std::uint64_t const half = b.size() == 2 ? share(bytes, 1, 1, 2) : bytes;  // of two, both move a part
     if (b.rank() == root) {
-        b.lend(data, bytes, nullptr, 0);
+        b.lend(data, bytes, nullptr, 0, all_ranks, {half, bytes - half});
         if (half != bytes) {
             b.meet(1 - root);
             b.push(1 - root, static_cast<std::byte const*>(data) + half, half, bytes - half);
@@ -39,8 +39,8 @@ void bcast(lane_builder& b, void* data, std::uint64_t bytes, int root)
     if (half != bytes)
         b.lend(nullptr, 0, data, bytes);
     b.meet(root);
-    b.take(root, half != bytes ? b.landing() : data, 0, half, bytes);
-    half != bytes ? b.finish() : b.finish_with(root);
+    b.take(root, data, 0, half, bytes);
+    half != bytes ? b.finish(half) : b.finish_with(root);
 }
 
 void gather(lane_builder& b, void const* send, void* receive, std::uint64_t bytes, int root)
