@@ -83,23 +83,27 @@ public:
             std::memmove(to, from, bytes);
     }
 
-    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1, unread_part unread = {}) noexcept
+    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
     {
         if (bytes > lanes::slot_bytes)
-            return offers_.post(data, bytes, unread, stage, whom);
+            return offers_.post(data, bytes, {}, stage, whom);
         lanes::slot& mine = lanes_.mine(number_);
         copy(mine.contents(), data, bytes);
         mine.set(offers_.terms(lanes::offer::in_slot, bytes));
         lanes_.publish(number_, stage, whom);
         lanes_.count_posted(bytes);
     }
-    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true, unread_part unread = {})
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
     {
-        std::uint64_t const place = bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
-        if (place == 0)
-            return post(data, bytes, whom, 1, unread);
-        is_lent_ = true;
-        offers_.lend(place, bytes, false, 0, 0, 1, whom);
+        if (!lend(data, bytes, most, whom, keeps))
+            post(data, bytes, whom);
+    }
+    void show_but(unread_part unread, void const* data, std::uint64_t bytes, bool keeps)
+    {
+        if (bytes <= lanes::slot_bytes)
+            post(data, bytes);
+        else if (!lend(data, bytes, bytes, all_ranks, keeps))
+            offers_.post(data, bytes, unread, 1, all_ranks);
     }
     void has_read(std::uint64_t most, int whom = all_ranks)
     {
@@ -181,6 +185,16 @@ public:
     }
 
 private:
+    /// Shows bytes where they are; false: they are to be copied.
+    [[nodiscard]] bool lend(void const* data, std::uint64_t bytes, std::uint64_t most, int whom, bool keeps)
+    {
+        std::uint64_t const place = bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
+        if (place == 0)
+            return false;
+        is_lent_ = true;
+        offers_.lend(place, bytes, false, 0, 0, 1, whom);
+        return true;
+    }
     /// Waits until has_come(), which `rank` makes true; throws if that rank died instead, or finished the operation.
     template <class HasCome>
     void await(int rank, HasCome has_come)

@@ -41,15 +41,12 @@ public:
     /// So many bytes can be shown.
     [[nodiscard]] bool shows(std::uint64_t most) const noexcept { return l_.are_shown(most); }
     /// Offers a copy, or, where that takes longer, the bytes where they are, unless they change (`keeps` is false) or nobody reaches them.
-    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true, unread_part unread = {})
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
     {
-        if (bytes == 0 || !keeps || l_.are_posted(most, one_way_) || l_.memory().find(data, bytes) == 0)
-            return post(data, bytes, whom, 1, unread);
-        is_lent_ = true;
-        lane_step& s = s_.over_lanes(kind::lend, 1, whom);
-        s.from = data;
-        s.size = bytes;
+        show(data, bytes, most, whom, keeps, {});
     }
+    /// The same to all, of whom none reads a part of it.
+    void show_but(unread_part unread, void const* data, std::uint64_t bytes, bool keeps) { show(data, bytes, bytes, all_ranks, keeps, unread); }
     /// This rank needs nothing any more of `whom`, or of all.
     void has_read(std::uint64_t most, int whom = all_ranks)
     {
@@ -197,6 +194,15 @@ public:
 
 private:
     using kind = lane_step::kind;
+    void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom, bool keeps, unread_part unread)
+    {
+        if (bytes == 0 || !keeps || l_.are_posted(most, one_way_) || l_.memory().find(data, bytes) == 0)
+            return post(data, bytes, whom, 1, unread);
+        is_lent_ = true;
+        lane_step& s = s_.over_lanes(kind::lend, 1, whom);
+        s.from = data;
+        s.size = bytes;
+    }
     void retreat();
     void read(kind how, int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {

@@ -3,7 +3,7 @@
 // each one when it is called and blocks in between; `lane_builder` records each one as a step to be polled. Both write the same slots, so
 // each rank chooses its executor by itself. These programs handle bytes that are shown; lent.hpp handles more.
 //
-//   show, post, table     offer bytes in place or by copy, a copy, or a table of blocks
+//   show, post, table     offer bytes in place or by copy, a copy, or a table of blocks; show_but: of which nobody reads one part
 //   meet, meet_all, stay  wait until other ranks reach a stage, or need nothing more from this rank; meet_all: all have offered something
 //   take, take_block      copy what another rank offers
 //   fold                  combine what several ranks offer
@@ -104,7 +104,7 @@ template <class X>
 [[gnu::always_inline]] inline void alltoall(X& x, void const* send, void* receive, layout_of_blocks blocks)
 {
     std::uint64_t const all = blocks.total(x.size()), bytes = blocks.size(0);
-    x.show(send, all, all, all_ranks, send != receive, {blocks.offset(x.rank()), bytes});
+    x.show_but({blocks.offset(x.rank()), bytes}, send, all, send != receive);
     x.copy(blocks.at(receive, x.rank()), blocks.at(send, x.rank()), bytes);
     for (int i = 1; i < x.size(); ++i) {
         int const r = around(x, i);
