@@ -1,13 +1,13 @@
 // The program that is measured on every MPI library: one source, and for those of the standard ABI one binary.
 //
 //     bench CONDUCTOR [--threads multiple] [--allocate]     ranks take turns, as turn.h says: two, or any number in collective operations
-//     bench --alone CASE SIZE MODE CACHE BATCH BATCHES [MEMORY]
+//     bench --alone CASE SIZE MODE CACHE BATCH BATCHES [MEMORY] [multiple]
 //                                                           one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
 //     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
 //     bench --wait                                          two ranks: what waiting costs
 //
-// --allocate: big blocks of the heap come from MPI_Alloc_mem. Cases (bench_mixed.h has some more):
+// --allocate: big blocks of the heap come from MPI_Alloc_mem. Cases (bench_mixed.h and bench_threads.h have more):
 //   latency    MPI_Send and MPI_Recv there and back; a sample is one way
 //   first      that, of ranks that have done nothing but a barrier, without warming up (--alone)
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
@@ -130,6 +130,7 @@ static void satisfy(int count)
 #include "bench_crowd.h"
 #include "bench_gentle.h"
 #include "bench_mixed.h"
+#include "bench_threads.h"
 #include "bench_types.h"
 
 struct measured {
@@ -192,6 +193,8 @@ static void answer(struct conductor c, struct work *w)
         perform_in_memory(c, w, &t);
         return;
     }
+    if (answer_threads(c, w))
+        return;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; ++i) {
         const struct measured *m = &measured[i];
         if (strcmp(w->name, m->name) != 0 || (m->pair && !pair))

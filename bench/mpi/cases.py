@@ -12,9 +12,11 @@ BY_LISTS = {name + "v": name for name in ("allgather", "alltoall", "scatter", "g
 IN_PARTS = ("bcast", "reduce", "allreduce")  # by hand also so that each rank does half for both
 DATATYPES = ("contiguous", "vec8", "vec64", "vec512", "struct", "face")
 CROWD = 4             # ranks on two processors
-GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads", "crowded", "mixed", "hop", "allocator")
+GROUPS = ("latency", "stream", "posted", "collectives", "datatypes", "threads", "many_threads", "crowded", "mixed", "hop", "allocator")
 MEMORIES = ("heap", "small", "stack", "static")  # where buffers lie (turn.h)
 ROOM = {"small": 64 * KIB - 1, "stack": 2 * MIB, "static": 16 * MIB}  # bytes of a buffer, at most (bench_memory.h)
+THREADS = (1, 2, 4)   # of a rank, at the same time
+PAIRINGS = {"own": "a communicator each", "tag": "a tag each", "any": "a tag each, any source"}  # bench_threads.h
 BESIDE_BARRIER = ("bcast", "alltoall", "allreduce")
 
 
@@ -81,8 +83,8 @@ class Case:
 
     def seconds(self) -> float:
         """What the shortest turn takes at least, about: two batches of one operation, and what warms up and checks."""
-        moved = window(self.size) if self.name == "stream" else 2
-        return 4 * moved * self.size / 4e9 * (4 if self.group in ("crowded", "mixed") else 1)
+        moved = window(self.size) if self.name.endswith("stream") else 2
+        return 4 * moved * self.size / 4e9 * (4 if self.group in ("crowded", "mixed", "many_threads") else 1)
 
 
 def window(size: int) -> int:
@@ -110,6 +112,7 @@ def cases(quick: bool) -> Iterator[Case]:
         for size in [64 * KIB] if quick else [4 * KIB, 64 * KIB] + ([MIB] if name != "face" else []):  # a face lies in 128 times its size
             yield Case("datatypes", "type_" + name, size)
     yield Case("threads", "threads", 8, several=(Variant("single", "latency"), Variant("multiple", "latency", True)))
+    yield from many_threads(quick)
     yield Case("hop", "hop", 8, several=(Variant("", "latency"),))
     yield Case("allocator", "churn", 0)
 
@@ -128,6 +131,15 @@ def messages(quick: bool) -> Iterator[Case]:
         yield Case("latency", "latency", size, cache="cold")
     for size in [] if quick else [8, 8 * KIB, 64 * KIB, MIB]:
         yield Case("latency", "latency", size, "rewritten", "cold")
+
+
+def many_threads(quick: bool) -> Iterator[Case]:
+    """Several threads of each rank; on few processors more than these."""
+    for kind in ("latency", "stream"):
+        for pairing in ("own",) if quick else PAIRINGS:
+            for size in [8] if quick or pairing == "any" else [8, KIB, 16 * KIB]:
+                variants = tuple(Variant(str(n), f"threads{n}_{pairing}_{kind}", True) for n in THREADS)
+                yield Case("many_threads", f"threads_{pairing}_{kind}", size, several=variants)
 
 
 def collectives(quick: bool) -> Iterator[Case]:

@@ -75,7 +75,7 @@ class Plan:
         for stage in STAGES:
             found = [c for g in stage.groups for c in self.cases(g)]
             subjects = len(stage.subjects(everyone, both, self.quick)) if found else 0
-            spent += BEGIN_SECONDS * subjects * (2 if stage.threads else 1)
+            spent += BEGIN_SECONDS * subjects * len(stage.threads)
             spent += sum((subjects * len(c.variants()) + len(c.limits())) * self.of_case(c, stage) for c in found)
         if self.wants("start"):
             spent += starting * sum(START_SECONDS[ranks] * times for ranks, times in self.starts)
@@ -187,7 +187,7 @@ class House:
     def _start(self, stage: Stage) -> dict[tuple[str, bool], Pair]:
         pairs: dict[tuple[str, bool], Pair] = {}
         subjects, cpus = stage.subjects(self.subjects, self.cpus, self.plan.quick), stage.cpus(self.cpus)
-        for s, multiple in itertools.product(subjects, (False, True) if stage.threads else (False,)):
+        for s, multiple in itertools.product(subjects, stage.threads):
             self.progress.now(f"starting {s.name}")
             options = (*s.arguments, *(("--threads", "multiple") if multiple else ()))
             try:

@@ -11,7 +11,7 @@ import venv
 from mpi.subjects import ROOT, Places
 
 HERE = pathlib.Path(__file__).resolve().parent
-FLAGS = ["-O3", "-march=native", "-std=c11", "-Wall", "-Wextra"]
+FLAGS = ["-O3", "-march=native", "-std=c11", "-Wall", "-Wextra", "-pthread"]
 PROGRAMS = ("bench", "hello", "overlap")
 LAYOUT = HERE.parent / "layout"  # its program is one more
 

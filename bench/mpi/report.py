@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator
 
 from mpi import summary
-from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, KIB, MEMORIES, MIB
+from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, KIB, MEMORIES, MIB, PAIRINGS, THREADS
 from mpi.records import LIMITS, Record, Results
 from table import duration, ratio, size_name
 
@@ -126,6 +126,19 @@ def queues(results: Results) -> Iterator[Row]:
 
 def threads(results: Results) -> Iterator[Row]:
     yield from pairs_of(results, "threads", "single", "multiple", "8 B, MPI_THREAD_MULTIPLE", 1.15)
+
+
+def many_threads(results: Results) -> Iterator[Row]:
+    """Latency as one thread sees it, and the time a message of all threads together; both against the same of one thread."""
+    for kind, (pairing, told) in itertools.product(("latency", "stream"), PAIRINGS.items()):
+        what = "one way" if kind == "latency" else "each of all windows"
+        for own in sorted(results.find(case=f"threads_{pairing}_{kind}", subject="towline"), key=lambda r: (r["size"], int(r["variant"]))):
+            n, same = int(own["variant"]), {"case": own["case"], "size": own["size"]}
+            row = Row(f"{what}, {size_name(own['size'])}, {n} thread{'s' * (n > 1)}, {told}", own,
+                      results.best_peer(**same, variant=own["variant"]), results.one(**same, variant=str(THREADS[0]), subject="towline"))
+            ask(row, peer=1, limit=1.3 if kind == "stream" else 0)
+            row.asked = "< every peer" + (", <= 1.3 x 1 thread" if kind == "stream" else "")
+            yield row
 
 
 def collectives(results: Results) -> Iterator[Row]:
@@ -269,7 +282,8 @@ def overlaps(results: Results) -> Iterator[Row]:
 
 
 SECTIONS = (("Messages", messages), ("Streams", streams), ("Posted receives (peer: without them)", queues),
-            ("Threads (peer: MPI_THREAD_SINGLE)", threads), ("Collectives of 2 ranks", collectives),
+            ("Threads (peer: MPI_THREAD_SINGLE)", threads),
+            ("Several threads of each rank (limit: 1 thread)", many_threads), ("Collectives of 2 ranks", collectives),
             (f"Collectives of {CROWD} ranks on 2 processors", more_ranks), ("Iterations", iterations),
             ("Other memory (limit: Towline's from the heap)", other_memory), ("First use (limit: later ones)", first_use),
             ("Both ranks on one processor", hops),

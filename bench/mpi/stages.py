@@ -8,6 +8,7 @@ from mpi.cases import CROWD
 from mpi.peers import program
 from mpi.subjects import Places, Subject
 
+BEST = ("towline", "mpich5", "impi2021-tuned", "ompi5-ucx")  # threads that outnumber processors: yielding at every poll is best
 QUICK = ("towline", "impi2021-tuned", "ompi5-ucx")  # alone in all stages but the first, where there is little time
 
 
@@ -18,7 +19,8 @@ class Stage:
     groups: tuple[str, ...]
     ranks: int = 2
     processors: int = 2          # of the two; with fewer than ranks nobody is bound to one of them
-    threads: bool = False        # also processes with MPI_THREAD_MULTIPLE
+    threads: tuple[bool, ...] = (False,)  # processes without and with MPI_THREAD_MULTIPLE
+    among: tuple[str, ...] = ()  # these subjects alone, if any
     allocators: bool = False     # Towline and glibc, a program without MPI
     more: int = 1                # times as many rounds
     batch: float = 25e-6         # seconds of the shortest batch
@@ -38,7 +40,8 @@ class Stage:
             glibc = Subject("glibc", "plain", pathlib.Path("/usr/bin/taskset"), alone=("-c", str(both[0])), why="without Towline")
             return [s for s in everyone if s.name == "towline"] + [glibc]
         first = self is STAGES[0]
-        return [s for s in everyone if (self.bound() or s.crowds) and (first or not quick or s.name in QUICK)]
+        return [s for s in everyone if (self.bound() or s.crowds) and (first or not quick or s.name in QUICK)
+                and (not self.among or s.name in self.among)]
 
     def command(self, subject: Subject, program: pathlib.Path, both: tuple[int, int], *arguments: str) -> list[str]:
         if self.allocators and subject.name == "glibc":
@@ -49,10 +52,12 @@ class Stage:
         return ["taskset", "-c", processors, *subject.command(self.ranks, program, *arguments, free=True)]
 
 
-# The allocator's figure is asked for within 2 %: it needs many rounds. Ranks without a processor each come to an end late.
+# The allocator's figure is asked for within 2 %: it needs many rounds. Ranks without a processor each come to an end late;
+# threads that share one get turns of it.
 STAGES = (
     Stage(("latency", "stream", "posted", "collectives", "datatypes")),
-    Stage(("threads",), threads=True),
+    Stage(("threads",), threads=(False, True)),
+    Stage(("many_threads",), threads=(True,), among=BEST, batch=4e-3),
     Stage(("crowded", "mixed"), ranks=CROWD, batch=400e-6),
     Stage(("hop",), processors=1, batch=100e-6),
     Stage(("allocator",), ranks=1, processors=1, allocators=True, more=4),

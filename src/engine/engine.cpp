@@ -201,6 +201,11 @@ void engine::notify() noexcept
     impl_->wake();
 }
 
+void engine::wake(berth& b) noexcept
+{
+    impl_->wake(b);
+}
+
 bool engine::in_handler() const noexcept
 {
     return impl_->in_handler();

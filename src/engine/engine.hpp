@@ -17,6 +17,7 @@
 // holding no lock (a token that others only try). A handler may send; it must not wait (usage_error).
 
 #include "base/event_count.hpp"
+#include "engine/berth.hpp"
 #include "engine/peer_process.hpp"
 #include "engine/thresholds.hpp"
 #include "onload/placement.hpp"
@@ -166,6 +167,12 @@ using handler = void (*)(void* context, engine&, incoming& message);
 struct wait_detail {
     /// Writes a line with a NUL behind it; called on the waiting thread, before it sleeps.
     void (*write)(wait_detail const&, char const* what, std::span<char> text) noexcept = nullptr;
+    /// Where one place of this process makes the condition true, and it alone: asks that place to call engine::wake with the berth then.
+    /// False: the condition is true, or another thread is to be woken. The waiting thread can then sleep undisturbed by what others wait
+    /// for. Null: the condition may come true in any way.
+    bool (*announce)(wait_detail const&, berth&) noexcept = nullptr;
+    /// Takes that back.
+    void (*withdraw)(wait_detail const&) noexcept = nullptr;
 };
 
 /// A wait that lasts.
@@ -187,6 +194,7 @@ struct setup {
     std::span<char> waiting_for{};                    ///< where a sleeping waiter says what for; empty: nowhere
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
     std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
+    std::uint32_t cores = 0;                          ///< that this process can use, about, as a share of its node's; 0: not known
     bool oversubscribed = false;                      ///< ranks, or ranks and helpers, outnumber cores: yield early, sleep early
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
     bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
@@ -311,6 +319,8 @@ public:
     }
     /// Wakes waiters of this engine whose condition another thread has made true. Cheap when nobody sleeps.
     void notify() noexcept;
+    /// Wakes the one thread that has this berth (wait_detail::announce).
+    void wake(berth&) noexcept;
     /// True on a thread that is inside a handler of this engine.
     [[nodiscard]] bool in_handler() const noexcept;
 

@@ -92,7 +92,7 @@ int poller::progress(int budget)
                                                        bool (*take)(void*, handler_id, std::span<std::byte const>), void* context)
 {
     using thresholds::looks_between_polls;
-    std::uint32_t const looks = has_core() ? thresholds::looks : 1;
+    std::uint32_t const looks = has_core() || (is_crowded() && !config.oversubscribed) ? thresholds::looks : 1;
     // A receiver of one message after the other must look at its other peers, too.
     if (busy_polls_ % looks_between_polls == 0 && poll(1) != 0)
         return false;
@@ -137,6 +137,8 @@ bool engine::take_next(peer from, bool (*take)(void*, handler_id, std::span<std:
     if (taken && m.queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
         m.flush_before_return(true);
     m.release_token();
+    if (taken)
+        m.pay_turn();
     return taken;
 }
 

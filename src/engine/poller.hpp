@@ -9,7 +9,9 @@
 #include "engine/common.hpp"
 
 #include <chrono>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace towline::engine {
 
@@ -58,11 +60,30 @@ public:
     bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
+    /// Sleeps in this thread's berth until it is woken or somebody has to poll; false: it was not woken. Token not held.
+    bool sleep_in_berth(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const&);
+    /// Wakes the thread; it may need this core.
+    void wake(berth&) noexcept;
+    using common::wake;
+    /// Wakes all threads that sleep in berths: nobody may poll for them.
+    void wake_berths() noexcept;
+    /// Gives the core to a thread that was woken some time ago, and has not run since. Token not held.
+    void pay_turn() noexcept
+    {
+        if (owed_since_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            pay_turn_slow();
+    }
+    /// More threads wait in this process, now and then, than it has cores: one that waits keeps another from running.
+    [[nodiscard]] bool is_crowded() const noexcept { return config.cores != 0 && berth::threads() > config.cores; }
     /// Flushes queued messages before a wait returns; polls if this thread holds the token.
     void flush_before_return(bool polls);
     void set_waiting_for(char const* what) noexcept;
+    void tell_waiting(char const* what, wait_detail const*) noexcept;
     /// No other rank and no other program wants this core, as far as is known.
-    [[nodiscard]] bool has_core() const noexcept { return !config.oversubscribed && !shares_core_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool has_core() const noexcept
+    {
+        return !config.oversubscribed && !shares_core_.load(std::memory_order_relaxed) && !is_crowded();
+    }
 
     /// The job's count of deaths has changed since the last look.
     [[nodiscard]] bool deaths_moved() const noexcept
@@ -102,9 +123,15 @@ private:
         computing,  ///< a thread that did not
     };
     neighbour yield_core() noexcept;
+    void pay_turn_slow() noexcept;
     int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
 
     alignas(64) std::atomic<std::uint32_t> wants_token_{0};  ///< sleepers, some of which found the token held
+    std::atomic<std::uint32_t> event_sleepers_{0};  ///< waits that sleep on the event count
+    std::atomic<std::uint32_t> in_berths_{0};       ///< waits that sleep in berths
+    std::atomic<std::int64_t> owed_since_{0};       ///< when a thread was woken that may need this core; 0: none
+    std::mutex berths_mutex_;
+    std::vector<berth*> berths_;                    ///< where threads sleep
     std::uint32_t idle_polls_ = 0;  ///< since something was handled
     std::uint32_t busy_polls_ = 0;
     std::atomic<bool> shares_core_{false};  ///< with something that ran during the last yield

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
@@ -142,6 +143,8 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.counters = job.self().counters;
     s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = job.is_oversubscribed();
+    // A rank that is bound has what it is bound to; the others share the node.
+    s.cores = std::max(1u, std::min(base::usable_cores(), job.header().cores / std::max(1u, job.header().here)));
     bool const network = process_uses_network();
     s.background = background || network;
     s.one_thread = one_thread && !network;

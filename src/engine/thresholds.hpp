@@ -110,6 +110,16 @@ inline constexpr std::uint32_t looks_between_polls = 64;
 /// core from the thread that would answer.
 inline constexpr std::uint32_t spins = 4096;
 inline constexpr std::uint32_t spins_shared = 2;
+/// The same where threads of this process outnumber its cores: longer than a peer that polls takes to answer, shorter than a change of
+/// threads.
+inline constexpr std::uint32_t spins_crowded = 48;
+/// There, a thread that finds its messages whenever it looks goes on so long after it has woken another one, and then gives way: many
+/// times what a change of threads costs.
+inline constexpr std::chrono::nanoseconds turn = std::chrono::microseconds{50};
+/// A thread that sleeps because another one polls looks after this time whether anybody still does, then after twice that, ... With several
+/// such threads each looks accordingly less often.
+inline constexpr std::chrono::nanoseconds berth_first = std::chrono::microseconds{50};
+inline constexpr std::chrono::nanoseconds berth_last = std::chrono::milliseconds{1};
 /// Yields before the first sleep. In an oversubscribed job one round of all ranks takes as many yields as there are ranks per core.
 inline constexpr std::uint32_t yields = 256;
 inline constexpr std::uint32_t yields_oversubscribed = 200;

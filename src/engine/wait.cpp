@@ -53,13 +53,8 @@ void poller::set_waiting_for(char const* what) noexcept
     base::write_note(config.waiting_for, what == nullptr ? "" : what);
 }
 
-bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail)
+void poller::tell_waiting(char const* what, wait_detail const* detail) noexcept
 {
-    if (config.event == nullptr) {
-        ::sched_yield();
-        return false;
-    }
-    base::event_count& event = *config.event;
     if (detail != nullptr && detail->write != nullptr) {
         std::array<char, 192> text;
         detail->write(*detail, what, text);
@@ -67,6 +62,16 @@ bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::c
     } else if (what != nullptr) {  // the background thread waits for nothing: it leaves the note to others
         set_waiting_for(what);
     }
+}
+
+bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail)
+{
+    if (config.event == nullptr) {
+        ::sched_yield();
+        return false;
+    }
+    base::event_count& event = *config.event;
+    tell_waiting(what, detail);
     wants_token_.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
     bool wishes = true;
     std::uint32_t const key = event.prepare_wait(config.fences);
@@ -100,6 +105,76 @@ bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::c
     if (wishes)
         wants_token_.fetch_sub(1, std::memory_order_relaxed);
     if (what != nullptr)
+        set_waiting_for(nullptr);
+    return woken;
+}
+
+void poller::wake(berth& b) noexcept
+{
+    if (owed_since_.load(std::memory_order_relaxed) == 0 && is_crowded())
+        owed_since_.store(base::monotonic_ns(), std::memory_order_relaxed);
+    b.wake();
+}
+
+void poller::wake_berths() noexcept
+{
+    std::lock_guard const lock(berths_mutex_);
+    for (berth* const b : berths_)
+        b->wake();
+}
+
+void poller::pay_turn_slow() noexcept
+{
+    if (base::monotonic_ns() - owed_since_.load(std::memory_order_relaxed) < thresholds::turn.count())
+        return;
+    owed_since_.store(0, std::memory_order_relaxed);
+    ::sched_yield();
+}
+
+/// Somebody else polls, or sleeps where senders wake it and polls then: it wakes this thread when its operation has ended. Should nobody,
+/// because that thread has left its wait and computes, this one finds out: it looks from time to time. A thread that slept on the event
+/// count wakes all when it leaves, so that they begin to look.
+bool poller::sleep_in_berth(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit,
+                            wait_detail const& detail)
+{
+    berth& b = berth::mine();
+    b.prepare();
+    if (!detail.announce(detail, b))
+        return ready(context);
+    {
+        std::lock_guard const lock(berths_mutex_);
+        berths_.push_back(&b);
+    }
+    in_berths_.fetch_add(1, std::memory_order_seq_cst);
+    bool told = false;
+    bool woken = false;
+    auto nap = thresholds::berth_first;
+    std::uint64_t seen = foreground_polls.load(std::memory_order_relaxed);
+    counts.add(job::counter::sleeps, 1);
+    for (std::chrono::nanoseconds slept{};;) {
+        bool const guarded = event_sleepers_.load(std::memory_order_seq_cst) != 0;
+        auto const each = guarded ? limit : std::min(limit - slept, nap * in_berths_.load(std::memory_order_relaxed));
+        woken = b.sleep(each);
+        slept += each;
+        if (woken || slept >= limit || closed.load(std::memory_order_acquire))
+            break;
+        if (!told) {
+            told = true;
+            tell_waiting(what, &detail);
+        }
+        std::uint64_t const now = foreground_polls.load(std::memory_order_relaxed);
+        if (now == std::exchange(seen, now) && event_sleepers_.load(std::memory_order_relaxed) == 0)
+            break;
+        nap = std::min(nap * 2, thresholds::berth_last);
+    }
+    owed_since_.store(0, std::memory_order_relaxed);
+    in_berths_.fetch_sub(1, std::memory_order_relaxed);
+    {
+        std::lock_guard const lock(berths_mutex_);
+        berths_.erase(std::find(berths_.begin(), berths_.end(), &b));
+    }
+    detail.withdraw(detail);
+    if (told)
         set_waiting_for(nullptr);
     return woken;
 }
@@ -141,7 +216,12 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
     require_open();
     if (in_handler())
         throw usage_error(fmt::format("a handler waits for {}: handlers run to completion, they may send but not wait", what));
-    std::uint32_t spins = has_core() ? thresholds::spins : thresholds::spins_shared;
+    bool const has_berth = detail != nullptr && detail->announce != nullptr && config.event != nullptr;
+    if (config.cores != 0 && !config.one_thread)
+        (void)berth::mine();
+    bool const crowded = is_crowded();
+    std::uint32_t spins = has_core() ? thresholds::spins : crowded && !config.oversubscribed ? thresholds::spins_crowded
+                                                                                           : thresholds::spins_shared;
     std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
     bool const spin_only = timeout == engine::only_spin;
     bool const timed = timeout != std::chrono::nanoseconds::max() && !spin_only;
@@ -154,8 +234,17 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         bool begun = false;
         bool told = false;
         bool progressed = false;
+        bool guarded = false;  // others may have relied on this wait to poll
         long_wait about;  // nothing in it before `begun`
         explicit slow_wait(poller& p) noexcept : m(p) {}  // NOLINT: as it says
+        void begin(char const* what, wait_detail const* detail)
+        {
+            if (std::exchange(begun, true))
+                return;
+            std::int64_t const now = base::monotonic_ns();
+            about = {what, detail, now, now, false};
+            m.slow_waiters.fetch_add(1, std::memory_order_seq_cst);
+        }
         void tell()
         {
             std::int64_t const now = base::monotonic_ns();
@@ -173,6 +262,8 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
             m.waiter_left();
             m.counts.tell_active();
+            if (guarded && m.in_berths_.load(std::memory_order_seq_cst) != 0)
+                m.wake_berths();
             if (told) {
                 about.ended = true;
                 m.long_wait_function(m.long_wait_context, about);
@@ -199,6 +290,10 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         if (ready(context)) {
             if (queued_messages.load(std::memory_order_relaxed) != 0) [[unlikely]]
                 flush_before_return(held.token);
+            if (owed_since_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+                held.let_go();
+                pay_turn_slow();
+            }
             return true;
         }
         if (++idle < spins) {
@@ -221,8 +316,20 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         }
         if (held.token)
             look_for_deaths(std::exchange(look, false));
+        // Another thread polls, or sleeps where senders wake it.
+        if (has_berth && ((!held.token && (crowded || idle >= spins + yields)) ||
+                          (idle >= spins + yields && event_sleepers_.load(std::memory_order_relaxed) != 0))) {
+            held.let_go();
+            slow.begin(what, detail);
+            (void)sleep_in_berth(ready, context, what, limit, *detail);
+            idle = 0;
+            slow.tell();
+            continue;
+        }
         if (idle < spins + yields) {
             yielded = true;
+            if (crowded)
+                held.let_go();  // a thread that runs meanwhile may need it
             switch (yield_core()) {
             case neighbour::none: spins = thresholds::spins; break;
             case neighbour::passing: break;
@@ -231,13 +338,12 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             continue;
         }
         held.let_go();
-        if (!slow.begun) {
-            slow.begun = true;
-            std::int64_t const now = base::monotonic_ns();
-            slow.about = {what, detail, now, now, false};
-            slow_waiters.fetch_add(1, std::memory_order_seq_cst);
-        }
-        if (sleep(ready, context, what, limit, detail)) {
+        slow.begin(what, detail);
+        slow.guarded = true;
+        event_sleepers_.fetch_add(1, std::memory_order_seq_cst);
+        bool const woken = sleep(ready, context, what, limit, detail);
+        event_sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+        if (woken) {
             idle = 0;  // something is there, or about to be
         } else {
             idle = spins + yields;  // nothing is: sleep again without a spin

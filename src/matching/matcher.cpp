@@ -96,8 +96,14 @@ void matcher::release(request& r) noexcept
     core_->ends.release(r);
 }
 
-waited::waited(pending_operation const& o) noexcept : what(o)
+waited::waited(pending_operation const& o, request* r) noexcept : what(o), whose(r)
 {
+    if (r != nullptr) {
+        announce = [](engine::wait_detail const& self, engine::berth& b) noexcept {
+            return requests::announce(*static_cast<waited const&>(self).whose, b);
+        };
+        withdraw = [](engine::wait_detail const& self) noexcept { requests::withdraw(*static_cast<waited const&>(self).whose); };
+    }
     write = [](engine::wait_detail const& self, char const* call, std::span<char> text) noexcept {
         try {
             auto const all = fmt::format("{}: {}", call, matcher::describe(static_cast<waited const&>(self).what));
@@ -119,7 +125,7 @@ void core::wait(request& r, char const* call)
     if (engine_.spin(ready, call))
         return;
     // Copied only for a wait that lasts: another thread may end the operation, and use the request again.
-    waited const about({r.what_, r.pattern_, r.peer_, 0, false});
+    waited const about({r.what_, r.pattern_, r.peer_, 0, false}, config.threaded ? &r : nullptr);
     engine_.wait(ready, call, std::chrono::nanoseconds::max(), &about);
 }
 

@@ -106,8 +106,10 @@ struct pending_operation {
 
 /// What a wait of the matcher for one operation tells the engine (engine::wait_detail); other waits of the matcher tell nothing.
 struct waited : engine::wait_detail {
-    explicit waited(pending_operation const&) noexcept;
+    /// With a request the wait is for that alone, and sleeps apart from others.
+    explicit waited(pending_operation const&, request* = nullptr) noexcept;
     pending_operation what;
+    request* const whose;
 };
 
 /// One per engine; both sides of a world make theirs at the same place in the order of add_handler.

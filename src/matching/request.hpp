@@ -45,7 +45,7 @@ public:
 
     /// Nothing is under way: never started, or ended. Any thread; no lock. True acquires the operation's effects. A request with a `then`
     /// may be used again or destroyed only after that was called.
-    [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
+    [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) < state::pending; }
     /// How it ended. After `done()` only.
     [[nodiscard]] status const& result() const noexcept { return result_; }
     /// Its place in the order in which the matcher's operations ended, from 1 on; two that ended at the same time on two threads may share
@@ -68,12 +68,14 @@ private:
 
     enum class state : std::uint8_t {
         idle,
-        pending,
         ended,
         detached,  ///< pending, and goes back to the pool at its end
+        pending,
+        awaited,   ///< pending, and the thread that has the berth in `waiter_` sleeps
     };
 
     std::atomic<state> state_{state::idle};
+    std::atomic<engine::berth*> waiter_{nullptr};
     operation what_ = operation::none;
     bool posted_ = false;      ///< a receive that waits in the queue
     pattern pattern_;          ///< of a send: its envelope

@@ -15,11 +15,13 @@ void requests::finish(request& r) noexcept
 {
     auto const then = r.then;
     r.place_ = next_place();
-    request::state before = request::state::pending;
-    if (threaded_)
-        before = r.state_.exchange(request::state::ended, std::memory_order_acq_rel);
-    else {
-        before = r.state_.load(std::memory_order_relaxed);
+    request::state before = r.state_.load(std::memory_order_acquire);
+    engine::berth* waiter = nullptr;
+    if (threaded_) {
+        do  // what is awaited may be gone once it has ended
+            waiter = before == request::state::awaited ? r.waiter_.load(std::memory_order_relaxed) : nullptr;
+        while (!r.state_.compare_exchange_weak(before, request::state::ended, std::memory_order_acq_rel, std::memory_order_acquire));
+    } else {
         r.state_.store(request::state::ended, std::memory_order_release);
     }
     if (then != nullptr)
@@ -27,6 +29,21 @@ void requests::finish(request& r) noexcept
     if (before == request::state::detached)
         recycle(r);
     count_end();
+    if (waiter != nullptr)
+        common_.engine_.wake(*waiter);
+}
+
+bool requests::announce(request& r, engine::berth& b) noexcept
+{
+    auto expected = request::state::pending;
+    r.waiter_.store(&b, std::memory_order_relaxed);
+    return r.state_.compare_exchange_strong(expected, request::state::awaited, std::memory_order_acq_rel, std::memory_order_acquire);
+}
+
+void requests::withdraw(request& r) noexcept
+{
+    auto expected = request::state::awaited;
+    r.state_.compare_exchange_strong(expected, request::state::pending, std::memory_order_acq_rel, std::memory_order_acquire);
 }
 
 request& requests::acquire()

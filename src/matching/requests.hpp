@@ -57,6 +57,10 @@ public:
             count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     }
 
+    /// The thread with this berth is woken when the request ends. False: it has, or another thread is. One thread at a time.
+    [[nodiscard]] static bool announce(request&, engine::berth&) noexcept;
+    static void withdraw(request&) noexcept;
+
     [[nodiscard]] request& acquire();
     void release(request&) noexcept;
 

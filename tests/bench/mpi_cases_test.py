@@ -80,6 +80,19 @@ class EveryCase(unittest.TestCase):
             pair.turn("latency", Case("", "", 8), 1, 2)
         self.assertIsNone(pair.leave())
 
+    def test_several_threads(self):
+        stage = next(s for s in STAGES if s.groups == ("many_threads",))
+        pair = self.pair(stage, "--threads", "multiple")
+        self.turns(pair, [(v.turn, c) for c in self.of(*stage.groups) for v in c.variants()])
+        for nonsense in ("threads9_own_latency", "threads2_none_latency", "threads2_own_none"):
+            with self.assertRaisesRegex(Wrong, "no such case"):
+                pair.turn(nonsense, Case("", "", 8), 1, 2)
+        self.assertIsNone(pair.leave())
+        pair = self.pair(stage)
+        with self.assertRaisesRegex(Wrong, "no MPI_THREAD_MULTIPLE"):
+            pair.turn("threads2_own_latency", Case("", "", 8), 1, 2)
+        self.assertIsNone(pair.leave())
+
     def test_one_processor(self):
         hop = next(s for s in STAGES if s.groups == ("hop",))
         pair = self.pair(hop)

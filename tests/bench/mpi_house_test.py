@@ -275,6 +275,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(list(rows(report.queues, *queue).values()), [False])
         thread = [record("threads", 8, "towline", "us", [[x]], variant=v) for v, x in (("single", 0.1), ("multiple", 0.11))]
         self.assertEqual(list(rows(report.threads, *thread).values()), [True])
+        several = [record("threads_own_stream", 8, name, "us", [[x]], variant=n)
+                   for name, n, x in (("towline", "1", 0.05), ("towline", "2", 0.06), ("towline", "4", 0.07), ("ompi5", "2", 0.055))]
+        told = rows(report.many_threads, *several)
+        self.assertEqual(list(told.values()), [True, False, False])
+        self.assertEqual(list(told)[1], "each of all windows, 8 B, 2 threads, a communicator each")
 
     def test_pictures_show_what_there_is(self):
         self.assertEqual(pictures.panels(Results([])), {})
