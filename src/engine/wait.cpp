@@ -317,7 +317,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         if (held.token)
             look_for_deaths(std::exchange(look, false));
         // Another thread polls, or sleeps where senders wake it.
-        if (has_berth && ((!held.token && (crowded || idle >= spins + yields)) ||
+        if (has_berth && ((!held.token && idle >= spins + (crowded ? thresholds::yields_crowded : yields)) ||
                           (idle >= spins + yields && event_sleepers_.load(std::memory_order_relaxed) != 0))) {
             held.let_go();
             slow.begin(what, detail);

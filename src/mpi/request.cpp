@@ -9,6 +9,58 @@
 
 namespace towline::mpi {
 
+constinit thread_local free_requests kept_requests;
+
+/// Gives back what a thread keeps when it ends.
+struct kept_until_end {
+    ~kept_until_end() { request_table::move(kept_requests, request_table::instance(), kept_requests.count); }
+};
+
+void request_table::move(free_requests& from, request_table& table, std::uint32_t count)
+{
+    std::lock_guard const lock(table.mutex_);
+    move(from, table.freed_, count);
+}
+
+void request_table::move(free_requests& from, free_requests& to, std::uint32_t count) noexcept
+{
+    for (; count != 0 && from.first != nullptr; --count) {
+        request& r = *from.first;
+        from.first = r.next_free_;
+        --from.count;
+        r.next_free_ = std::exchange(to.first, &r);
+        ++to.count;
+    }
+}
+
+void request_table::refill(free_requests& mine)
+{
+    if (!threaded_)
+        return grow();
+    {
+        std::lock_guard const lock(mutex_);
+        if (freed_.first == nullptr)
+            grow();
+        move(freed_, mine, together);
+    }
+    tend(mine);
+}
+
+void request_table::give_back(free_requests& mine)
+{
+    tend(mine);
+    if (mine.count > most_kept)
+        move(mine, *this, together);
+}
+
+void request_table::tend(free_requests& mine)
+{
+    thread_local kept_until_end until_end;
+    (void)&until_end;
+    mine.ends_with_thread = true;
+}
+
+/// Lock held, where there is one.
 void request_table::grow()
 {
     std::uint32_t const begin = places_.size();
@@ -16,7 +68,8 @@ void request_table::grow()
     for (std::uint32_t i = places_.size(); i-- > begin;) {
         request& r = places_.at(i);
         r.index_ = i;
-        r.next_free_ = std::exchange(free_, &r);
+        r.next_free_ = std::exchange(freed_.first, &r);
+        ++freed_.count;
     }
 }
 
@@ -27,24 +80,21 @@ void request_table::begin(bool threaded)
         nothing_ = &acquire();
 }
 
-void request_table::sweep()
-{
-    orphans_.erase(std::remove_if(orphans_.begin(), orphans_.end(),
-                                  [this](request* r) {
-                                      if (!r->done())
-                                          return false;
-                                      recycle(*r);
-                                      return true;
-                                  }),
-                   orphans_.end());
-    sweep_at_ = 64 + 2 * orphans_.size();
-}
-
 void request_table::adopt(request& r)
 {
-    orphans_.push_back(&r);
-    if (orphans_.size() >= sweep_at_)
-        sweep();
+    std::vector<request*> ended;
+    {
+        std::unique_lock<std::mutex> const lock = threaded_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+        orphans_.push_back(&r);
+        if (orphans_.size() < sweep_at_)
+            return;
+        auto const first = std::partition(orphans_.begin(), orphans_.end(), [](request* o) { return !o->done(); });
+        ended.assign(first, orphans_.end());
+        orphans_.erase(first, orphans_.end());
+        sweep_at_ = 64 + 2 * orphans_.size();
+    }
+    for (request* const o : ended)
+        recycle(*o);
 }
 
 } // namespace towline::mpi

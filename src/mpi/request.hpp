@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace towline::mpi {
@@ -107,7 +108,18 @@ private:
     request* next_free_ = nullptr;
 };
 
-/// All requests of the process. Thread-safe; `find` takes no lock.
+/// Requests that were freed, through next_free_.
+struct free_requests {
+    request* first = nullptr;
+    std::uint32_t count = 0;
+    bool ends_with_thread = false;  ///< of a thread: they are given back when it ends
+};
+
+/// Those that the calling thread keeps for its next operations, so that these need no lock.
+extern constinit thread_local free_requests kept_requests [[gnu::tls_model("initial-exec")]];
+
+/// All requests of the process. Thread-safe; `find` takes no lock. A request belongs to the threads that use its handle; once freed, to the
+/// thread that freed it, or to all, under the lock.
 class request_table {
 public:
     constexpr request_table() = default;
@@ -145,34 +157,31 @@ public:
     }
 
 private:
-    struct guard {
-        request_table& t;
-        bool const locked;
-        explicit guard(request_table& table) : t(table), locked(table.threaded_)
-        {
-            if (locked)
-                t.mutex_.lock();
-        }
-        ~guard()
-        {
-            if (locked)
-                t.mutex_.unlock();
-        }
-        guard(guard const&) = delete;
-        guard& operator=(guard const&) = delete;
-    };
+    friend struct kept_until_end;
+    /// What a thread keeps at most, and how many it takes or gives back together.
+    static constexpr std::uint32_t most_kept = 256, together = 64;
+
+    [[nodiscard]] free_requests& freed() noexcept { return threaded_ ? kept_requests : freed_; }
+    /// The calling thread has none left.
+    [[gnu::cold]] void refill(free_requests&);
+    /// The calling thread keeps too many, or is new.
+    [[gnu::cold]] void give_back(free_requests&);
+    /// At most `count` of them, in no order.
+    static void move(free_requests& from, free_requests& to, std::uint32_t count) noexcept;
+    static void move(free_requests& from, request_table& to, std::uint32_t count);
+    /// What the calling thread keeps is given back when it ends.
+    static void tend(free_requests& mine);
     void grow();
     void recycle(request&);
     /// Released, and still under way.
     void adopt(request&);
-    void sweep();
 
     handle_places<request, object_kind::request, 256> places_;
     std::mutex mutex_;
     bool threaded_ = true;
-    request* free_ = nullptr;
+    free_requests freed_;
     request* nothing_ = nullptr;
-    std::vector<request*> orphans_;  ///< released, and still under way
+    std::vector<request*> orphans_;  ///< released, and still under way; under the lock
     std::size_t sweep_at_ = 64;
 };
 
@@ -201,23 +210,23 @@ inline void request_table::recycle(request& r)
     }
     if (r.type)
         r.type = {};
-    r.next_free_ = free_;
-    free_ = &r;
+    free_requests& to = freed();
+    r.next_free_ = std::exchange(to.first, &r);
+    ++to.count;
+    if (threaded_ && (to.count > most_kept || !to.ends_with_thread)) [[unlikely]]
+        give_back(to);
 }
 
 inline void request_table::release(request& r)
 {
-    // What may run functions of the program at its end, or send, ends after the lock.
-    std::unique_ptr<activity> ended;
-    ref<communicator> left;
-    guard const g(*this);
     if (&r == nothing_)
         return;
     ++r.generation_;
     r.handle_.store(0, std::memory_order_release);
     if (r.done()) [[likely]] {
-        ended = std::move(r.work);
-        left = std::move(r.comm);
+        // What may run functions of the program at its end, or send, ends after the request.
+        std::unique_ptr<activity> const ended = std::move(r.work);
+        ref<communicator> const left = std::move(r.comm);
         recycle(r);
     } else {
         adopt(r);
@@ -226,8 +235,7 @@ inline void request_table::release(request& r)
 
 [[gnu::always_inline]] inline void request_table::release_ended(request& r)
 {
-    ref<communicator> const left = std::move(r.comm);  // what it was the last to hold ends after the lock
-    guard const g(*this);
+    ref<communicator> const left = std::move(r.comm);  // what it was the last to hold ends after the request
     ++r.generation_;
     r.handle_.store(0, std::memory_order_release);
     recycle(r);
@@ -235,11 +243,12 @@ inline void request_table::release(request& r)
 
 inline request& request_table::acquire()
 {
-    guard const g(*this);
-    if (free_ == nullptr) [[unlikely]]
-        grow();
-    request& r = *free_;
-    free_ = r.next_free_;
+    free_requests& from = freed();
+    if (from.first == nullptr) [[unlikely]]
+        refill(from);
+    request& r = *from.first;
+    from.first = r.next_free_;
+    --from.count;
     r.handle_.store(places_.handle_of(r.generation_, r.index_), std::memory_order_release);
     return r;
 }

@@ -41,6 +41,7 @@ inline bool maps(fabric f) { return f == fabric::shm_threads || f == fabric::shm
 struct options {
     std::uint64_t seed = 1;
     bool background = false;
+    std::uint32_t own_cores = 0;  ///< of each rank, if ranks are threads; 0: not known
     bool oversubscribed = true;  ///< the tests' ranks usually are
     bool attach = true;
     bool onload = false;         ///< helper threads; over processes only if TOWLINE_ONLOAD says so too
@@ -161,6 +162,7 @@ inline void run_threads(fabric kind, peer size, options const& o, ranks::board c
         s.counters = counts[p];
         s.shared_arena = true;
         s.oversubscribed = o.oversubscribed;
+        s.cores = o.own_cores;
         s.background = o.background;
         s.cross_memory_attach = o.attach;
         if (o.onload || onloaded()) {

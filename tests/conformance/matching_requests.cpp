@@ -398,9 +398,12 @@ TEST_P(matching_requests, waiting_for_some_of_many)
 // Threads of both ranks, each with a tag of its own, and all of them for whatever comes.
 TEST_P(matching_requests, many_threads)
 {
-    for (bool const background : {false, true}) {
+    // As many threads as cores and more; with one core each rank, and jobs that are not oversubscribed, waits take other ways.
+    for (int const setting : {0, 1, 2, 3}) {
         options o;
-        o.background = background;
+        o.background = setting == 1;
+        o.own_cores = setting >= 2 ? 1 : 0;
+        o.oversubscribed = setting != 3;
         run_matching(
             2,
             [](player& p) {

@@ -47,7 +47,7 @@ struct one_rank {
     std::atomic<int> handled{0};
     eng::handler_id id = 0;
 
-    explicit one_rank(bool background, bool oversubscribed = true)
+    explicit one_rank(bool background, bool oversubscribed = true, std::uint32_t cores = 0)
     {
         eng::setup s;
         s.size = 2;
@@ -57,6 +57,7 @@ struct one_rank {
         s.counters = counters;
         s.background = background;
         s.oversubscribed = oversubscribed;
+        s.cores = cores;
         engine = std::make_unique<eng::engine>(std::move(s));
         id = engine->add_handler([](void* c, eng::engine&, eng::incoming&) { ++static_cast<one_rank*>(c)->handled; }, this);
     }
@@ -136,6 +137,72 @@ TEST(engine_wait, waiters_hand_the_polling_on)
     for (auto& t : threads)
         t.join();
     EXPECT_EQ(r.handled, messages);
+}
+
+/// A wait for message `number`, whose handler wakes its thread.
+struct own_wait : eng::wait_detail {
+    std::atomic<eng::berth*> told{nullptr};
+    std::atomic<int> withdrawn{0};
+    own_wait() noexcept
+    {
+        announce = [](eng::wait_detail const& self, eng::berth& b) noexcept {
+            const_cast<own_wait&>(static_cast<own_wait const&>(self)).told = &b;
+            return true;
+        };
+        withdraw = [](eng::wait_detail const& self) noexcept {
+            auto& me = const_cast<own_wait&>(static_cast<own_wait const&>(self));
+            me.told = nullptr;
+            ++me.withdrawn;
+        };
+    }
+};
+
+// One thread waits for everything that comes and sleeps where senders wake it; another waits for one thing, asleep in its berth. What is not
+// for it must not wake it; when nobody else is left, it polls.
+TEST(engine_wait, a_thread_in_its_berth_sleeps_through_what_is_not_for_it)
+{
+    for (std::uint32_t const cores : {1U, 1000U}) {
+        one_rank r(false, true, cores);
+        constexpr int messages = 100;
+        std::atomic<bool> go{false};
+        std::atomic<int> looks{0};
+        own_wait about;
+        std::thread other([&] { EXPECT_TRUE(r.engine->wait([&] { return r.handled >= messages; }, "all", 60s)); });
+        while (r.sleeps() == 0)
+            std::this_thread::sleep_for(1ms);
+        std::thread own([&] {
+            auto const ready = [&] {
+                ++looks;
+                return go.load() || r.handled > messages;
+            };
+            EXPECT_TRUE(r.engine->wait(ready, "its own", 60s, &about));
+            EXPECT_TRUE(r.engine->wait([&] { return r.handled > messages; }, "one more", 60s, &about));
+        });
+        while (about.told == nullptr)
+            std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(5ms);
+        int const before = looks;
+        for (int n = 1; n < messages; ++n) {
+            std::uint64_t const slept = r.sleeps();
+            r.arrive();
+            while (r.handled < n || r.sleeps() == slept)
+                std::this_thread::sleep_for(200us);
+        }
+        EXPECT_LT(looks - before, messages * 50) << "it spins anew for every message";
+        eng::berth* const b = about.told;
+        go = true;
+        if (b != nullptr)
+            r.engine->wake(*b);
+        while (about.withdrawn == 0)
+            std::this_thread::sleep_for(1ms);
+        while (about.told == nullptr)  // it waits for one more
+            std::this_thread::sleep_for(1ms);
+        r.arrive();  // the other one leaves
+        other.join();
+        r.arrive();
+        own.join();
+        EXPECT_EQ(r.handled, messages + 1);
+    }
 }
 
 // A program that waits for a message and then goes on without us: its sender must not be left to wait for what found no room.
