@@ -96,6 +96,7 @@ void engine::close() noexcept
     impl_->close();
     impl_->behind.stop();
     impl_->wake();
+    impl_->wake_berths();
 }
 
 peer engine::rank() const noexcept

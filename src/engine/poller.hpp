@@ -2,7 +2,8 @@
 // The polling token, one round of polling, and waits: a thread that waits makes progress for the whole process.
 //
 // One thread polls at a time: the holder of the token. It is tried, never waited for. A thread that finds it held spins on its own
-// condition, and sleeps in the end; the thread that releases the token wakes it then. Handlers and completions run under the token only.
+// condition, and sleeps in the end: in its berth, where the end of its operation wakes it, or on the event count, where every handled
+// message and the release of the token do. Handlers and completions run under the token only.
 //
 // Written by the holder of the token: foreground_polls, deaths_seen, idle_polls_, busy_polls_. All else: any thread, no lock.
 
@@ -60,8 +61,13 @@ public:
     bool wait(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds timeout, wait_detail const* detail = nullptr);
     /// Sleeps on the event count until a notify or `limit`, unless something is there to be done; false if it timed out. Token not held.
     bool sleep(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const* detail = nullptr);
-    /// Sleeps in this thread's berth until it is woken or somebody has to poll; false: it was not woken. Token not held.
-    bool sleep_in_berth(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit, wait_detail const&);
+    enum class berth_end {
+        woken,
+        unguarded,  ///< nobody polls
+        timed_out,
+    };
+    /// Sleeps in this thread's berth. Token not held.
+    berth_end sleep_in_berth(char const* what, std::chrono::nanoseconds limit, wait_detail const&);
     /// Wakes the thread; it may need this core.
     void wake(berth&) noexcept;
     using common::wake;

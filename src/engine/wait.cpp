@@ -134,13 +134,12 @@ void poller::pay_turn_slow() noexcept
 /// Somebody else polls, or sleeps where senders wake it and polls then: it wakes this thread when its operation has ended. Should nobody,
 /// because that thread has left its wait and computes, this one finds out: it looks from time to time. A thread that slept on the event
 /// count wakes all when it leaves, so that they begin to look.
-bool poller::sleep_in_berth(bool (*ready)(void*), void* context, char const* what, std::chrono::nanoseconds limit,
-                            wait_detail const& detail)
+poller::berth_end poller::sleep_in_berth(char const* what, std::chrono::nanoseconds limit, wait_detail const& detail)
 {
     berth& b = berth::mine();
     b.prepare();
     if (!detail.announce(detail, b))
-        return ready(context);
+        return berth_end::woken;
     {
         std::lock_guard const lock(berths_mutex_);
         berths_.push_back(&b);
@@ -148,12 +147,13 @@ bool poller::sleep_in_berth(bool (*ready)(void*), void* context, char const* wha
     in_berths_.fetch_add(1, std::memory_order_seq_cst);
     bool told = false;
     bool woken = false;
+    std::chrono::nanoseconds slept{};
     auto nap = thresholds::berth_first;
     std::uint64_t seen = foreground_polls.load(std::memory_order_relaxed);
     counts.add(job::counter::sleeps, 1);
-    for (std::chrono::nanoseconds slept{};;) {
+    for (;;) {
         bool const guarded = event_sleepers_.load(std::memory_order_seq_cst) != 0;
-        auto const each = guarded ? limit : std::min(limit - slept, nap * in_berths_.load(std::memory_order_relaxed));
+        auto const each = guarded ? limit - slept : std::min(limit - slept, nap * in_berths_.load(std::memory_order_relaxed));
         woken = b.sleep(each);
         slept += each;
         if (woken || slept >= limit || closed.load(std::memory_order_acquire))
@@ -164,7 +164,7 @@ bool poller::sleep_in_berth(bool (*ready)(void*), void* context, char const* wha
         }
         std::uint64_t const now = foreground_polls.load(std::memory_order_relaxed);
         if (now == std::exchange(seen, now) && event_sleepers_.load(std::memory_order_relaxed) == 0)
-            break;
+            break;  // nobody polls
         nap = std::min(nap * 2, thresholds::berth_last);
     }
     owed_since_.store(0, std::memory_order_relaxed);
@@ -176,7 +176,7 @@ bool poller::sleep_in_berth(bool (*ready)(void*), void* context, char const* wha
     detail.withdraw(detail);
     if (told)
         set_waiting_for(nullptr);
-    return woken;
+    return woken ? berth_end::woken : slept >= limit ? berth_end::timed_out : berth_end::unguarded;
 }
 
 /// A rank has its core for itself only while no other program runs there and the kernel puts no other rank on it. The duration of a yield
@@ -321,8 +321,9 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
                           (idle >= spins + yields && event_sleepers_.load(std::memory_order_relaxed) != 0))) {
             held.let_go();
             slow.begin(what, detail);
-            (void)sleep_in_berth(ready, context, what, limit, *detail);
-            idle = 0;
+            auto const how = sleep_in_berth(what, limit, *detail);
+            idle = how == berth_end::woken ? 0 : spins + yields;  // nothing is there: sleep again, perhaps where senders wake this thread
+            look = look || (how == berth_end::timed_out && limit == thresholds::heartbeat);
             slow.tell();
             continue;
         }
