@@ -291,8 +291,8 @@ class Tables(unittest.TestCase):
 class Plans(unittest.TestCase):
     def test_time(self):
         everyone = subjects(Places(), CPUS)
-        self.assertLess(Plan.of(True).seconds(everyone, CPUS), 170)
-        self.assertLess(Plan.of(False).seconds(everyone, CPUS), 1120)
+        self.assertLess(Plan.of(True).seconds(everyone, CPUS), 175)
+        self.assertLess(Plan.of(False).seconds(everyone, CPUS), 1180)
         self.assertGreater(Plan.of(False).seconds(everyone, CPUS), 3 * Plan.of(True).seconds(everyone, CPUS))
 
     def test_parts(self):
