@@ -1,6 +1,6 @@
 #pragma once
-// The archive of everything that it knows of the standard library, and serialize_buffer. Programs that count their compile time include
-// the parts that they need.
+// The archive of all supported types of the standard library, and serialize_buffer. Programs that need short compile times include single
+// headers instead.
 
 #include <towline/archive.hpp>
 #include <towline/archive_bitset.hpp>

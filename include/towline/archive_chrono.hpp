@@ -1,5 +1,5 @@
 #pragma once
-// The archive of durations, points in time and dates: the numbers they are made of.
+// The archive of durations, time points and dates, as the numbers they consist of.
 
 #include <towline/archive.hpp>
 

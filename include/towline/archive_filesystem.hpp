@@ -10,7 +10,7 @@ namespace towline::detail {
 template <> struct codec<std::filesystem::path> : varying_codec<> {
     static out_cursor put(archive_writer& w, out_cursor c, std::filesystem::path const& v, std::uint32_t depth)
     {
-        bool const before = w.set_index_only(true); // a path is parsed when it is made
+        bool const before = w.set_index_only(true); // the constructor of a path parses the text
         c = put_value(w, c, v.native(), depth);
         w.set_index_only(before);
         return c;

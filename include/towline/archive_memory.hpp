@@ -1,5 +1,5 @@
 #pragma once
-// Chunks that lie in this process's memory: for archives in files and tests, and messages to oneself.
+// Chunks in this process's memory: for archives in files and tests, and messages to self.
 
 #include <towline/archive_chunk.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace towline {
 
-/// The chunks of an archive_writer as a source. Nothing is owned: chunks and their blocks must outlive it.
+/// The chunks of an archive_writer as a source. Owns nothing: chunks and their blocks must outlive it.
 class memory_chunks final : public chunk_source {
 public:
     memory_chunks() = default;

@@ -21,7 +21,7 @@ template <class T> struct codec<std::unique_ptr<T>> : varying_codec<> {
             return c;
         }
         if constexpr (std::is_const_v<std::remove_reference_t<decltype(v)>>) {
-            T const& value = *v; // what is lent is lent with all that hangs on it
+            T const& value = *v; // an object behind a lent pointer is lent, too
             return put_value(w, c, value, depth + 1);
         } else {
             return put_value(w, c, *v, depth + 1);

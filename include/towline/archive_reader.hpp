@@ -21,7 +21,7 @@ template <class T> in_cursor get(archive_reader&, in_cursor, T&, std::uint32_t d
 template <class T> T make(archive_reader&, in_cursor&, std::uint32_t depth);
 } // namespace detail
 
-/// A contiguous range as it lies in an archive: in the index, or as a chunk.
+/// A contiguous range in an archive: in the index, or as a chunk.
 struct incoming_range {
     std::uint64_t count = 0;         ///< elements
     std::byte const* data = nullptr; ///< in the index; null when it is a chunk
@@ -30,9 +30,9 @@ struct incoming_range {
     [[nodiscard]] bool is_chunk() const noexcept { return data == nullptr; }
 };
 
-/// Decodes values in the order in which they were written. Every length is checked against the bytes that there are before anything is
-/// allocated; what is wrong ends in archive_error, after which the reader is of no more use. Views that were read look into the index, the
-/// chunks and the reader: they are valid as long as all three. Single-threaded.
+/// Decodes values in the order in which they were written. It checks every length against the remaining bytes before it allocates. Invalid
+/// input throws archive_error; the reader is unusable afterwards. Views that were read refer to the index, the chunks and the reader, and
+/// are valid as long as all three. Single-threaded.
 class archive_reader {
 public:
     /// Checks header and chunk sizes. `chunks` may be null for an archive without chunks; index and chunks must outlive the reader.
@@ -41,7 +41,7 @@ public:
     archive_reader(archive_reader const&) = delete;
     archive_reader& operator=(archive_reader const&) = delete;
 
-    /// A value. Big blocks may arrive in it after the return (see chunk_source::fetch); it may be moved, not copied, until then.
+    /// Reads a value. Chunks may arrive in it after the return (chunk_source::fetch); until then it may be moved, not copied.
     template <class T> [[nodiscard]] T read()
     {
         detail::in_cursor c = cursor();
@@ -49,10 +49,9 @@ public:
         seek(c);
         return value;
     }
-    /// As read, into an object that is there: the capacity of strings and vectors in it is used again. After an exception the object holds
-    /// some valid value.
+    /// As read, into an existing object whose strings and vectors keep their capacity. After an exception the object has some valid value.
     template <class T> void read_into(T& value) { seek(detail::get(*this, cursor(), value, depth_)); }
-    /// To be called after the last value: throws archive_error if bytes or chunks are left.
+    /// Call after the last value: throws archive_error if bytes or chunks are left.
     void finish();
 
     [[nodiscard]] std::uint64_t threshold() const noexcept { return threshold_; } ///< the writer's
@@ -61,17 +60,17 @@ public:
 
     // For serializers:
 
-    /// A contiguous range of bitwise elements of this size and alignment; the elements are skipped in the index.
+    /// Reads a contiguous range of bitwise elements of this size and alignment; skips the elements in the index.
     [[nodiscard]] incoming_range read_range(std::size_t element_size, std::size_t alignment, std::type_info const& type);
     template <class E> [[nodiscard]] incoming_range read_range() { return read_range(sizeof(E), alignof(E), typeid(E)); }
     /// The number of the next chunk, which must have this many bytes.
     [[nodiscard]] std::size_t next_chunk(std::uint64_t bytes, std::type_info const& type);
-    /// The same for so many elements.
+    /// The same for `count` elements.
     [[nodiscard]] std::size_t next_chunk(std::uint64_t count, std::size_t element_size, std::type_info const& type);
     /// The number of the next chunk, whatever its size.
     [[nodiscard]] std::size_t next_chunk();
-    [[nodiscard]] chunk_source& source() const noexcept { return *chunks_; } ///< only where there was a chunk
-    /// Books an allocation on the byte budget; throws when it is used up. Before allocating.
+    [[nodiscard]] chunk_source& source() const noexcept { return *chunks_; } ///< only if there is a chunk
+    /// Charges an allocation to the byte budget, before it is made; throws if the budget is exceeded.
     [[gnu::always_inline]] void charge(std::uint64_t count, std::size_t element_size, std::type_info const& type)
     {
         std::uint64_t bytes = 0;
@@ -80,10 +79,10 @@ public:
         }
         budget_ -= bytes;
     }
-    /// Throws archive_error: the value just read is not `allowed`.
+    /// Throws archive_error: the last value is not `allowed`.
     [[noreturn]] void fail(std::string const& found, char const* allowed, std::type_info const& type) const;
 
-    // For codecs, which carry the cursor themselves:
+    // For codecs, which pass the cursor by value:
 
     [[nodiscard]] detail::in_cursor cursor() const noexcept { return {p_}; }
     void seek(detail::in_cursor c) noexcept { p_ = c.p; }
@@ -102,7 +101,7 @@ public:
     std::uint32_t set_depth(std::uint32_t depth) noexcept { return std::exchange(depth_, depth); }
     bool set_index_only(bool on) noexcept { return std::exchange(index_only_, on); }
 
-    /// A count and where it ends; the top bit says that the elements are the next chunk.
+    /// A count and its end; the top bit means that the elements are the next chunk.
     struct counted {
         std::byte const* p;
         std::uint64_t count;
@@ -113,7 +112,7 @@ public:
         need(c, 1, type);
         return get_rest_of_count(*c.p, {c.p + 1}, type);
     }
-    /// The same where its first byte was in another place.
+    /// The same if its first byte is elsewhere.
     [[nodiscard, gnu::always_inline]] counted get_rest_of_count(std::byte first, detail::in_cursor c, std::type_info const& type) const
     {
         if (first < std::byte{detail::count_u16}) [[likely]] {
@@ -121,7 +120,7 @@ public:
         }
         return get_long_count(first, c, type);
     }
-    /// A count where a chunk is not possible.
+    /// A count of elements that are no chunk.
     [[nodiscard, gnu::always_inline]] counted get_plain_count(detail::in_cursor c, std::type_info const& type) const
     {
         return plain(get_count(c, type), c, type);
@@ -133,18 +132,18 @@ public:
         }
         return n;
     }
-    /// The next chunk in place: as the source has it, or fetched into memory of the reader.
+    /// The next chunk in place: the view of the source, or a copy in memory of the reader.
     [[nodiscard]] void const* view_chunk(std::uint64_t count, std::size_t element_size, std::size_t alignment, std::type_info const& type);
     [[nodiscard]] std::byte const* end() const noexcept { return end_; }
-    /// Whether what would end at this address is all there. A number: outside the archive there are no pointers. Only for ends that were
-    /// computed from a count of one byte, which cannot overflow.
+    /// True if a value that ends at this address is inside the archive. The address is a number, because pointers outside the archive are
+    /// undefined. Only for ends computed from a count of one byte, which cannot overflow.
     [[nodiscard, gnu::always_inline]] bool inside(std::uintptr_t end) const noexcept
     {
         return end <= reinterpret_cast<std::uintptr_t>(end_);
     }
-    /// Whether 16 bytes can be read here.
+    /// True if 16 bytes can be read here.
     [[nodiscard, gnu::always_inline]] bool has_16(detail::in_cursor c) const noexcept { return c.p <= last_16_; }
-    /// The next read_range finds the first byte of its count there; null again when it did.
+    /// Sets where the next read_range finds the first byte of its count; it resets this to null.
     void set_range_head(std::byte const* head) noexcept { range_head_ = head; }
     [[nodiscard]] std::byte const* range_head() const noexcept { return range_head_; }
 
@@ -161,7 +160,7 @@ private:
 
     std::byte const* p_ = nullptr;
     std::byte const* end_ = nullptr;
-    std::byte const* last_16_ = nullptr; // 16 bytes before the end; the very begin, where no value is, if there are not that many
+    std::byte const* last_16_ = nullptr; // 16 bytes before the end; the begin, where no value is, if the archive is shorter
     std::uint64_t budget_;
     std::uint32_t max_depth_;
     std::uint32_t depth_ = 0;
@@ -174,7 +173,7 @@ private:
     bool index_only_ = false;
     std::byte const* range_head_ = nullptr;
     alignas(16) std::byte few_[256];                 // the copy of a small index
-    std::vector<std::unique_ptr<std::byte[]>> kept_; // what views look into when the source cannot show it
+    std::vector<std::unique_ptr<std::byte[]>> kept_; // memory behind views of chunks that the source cannot view
 };
 
 } // namespace towline

@@ -1,6 +1,5 @@
 #pragma once
-// The archive of std::deque and std::list: a count and the elements, one by one. Not the encoding of contiguous ranges: no padding, no
-// chunks.
+// The archive of std::deque and std::list: a count and the elements, without padding and chunks, unlike contiguous ranges.
 
 #include <towline/archive.hpp>
 

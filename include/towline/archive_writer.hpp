@@ -19,19 +19,19 @@ template <class T> struct codec;
 template <class V> out_cursor put(archive_writer&, out_cursor, V&, std::uint32_t depth);
 } // namespace detail
 
-/// Encodes values, one after the other. Single-threaded; to be thrown away after an exception.
+/// Encodes values, one after another. Single-threaded; unusable after an exception.
 class archive_writer {
 public:
-    /// `room` is scratch space that the writer grows: its size is the room, not the archive's (see index()); give the same vector to
-    /// the next writer, and nothing is allocated or cleared. It must outlive the writer and the use of index().
+    /// `room` is scratch space that the writer grows; its size is not that of the archive (see index()). If the next writer gets the same
+    /// vector, nothing is allocated or cleared. It must outlive the writer and the use of index().
     explicit archive_writer(std::vector<std::byte>& room, std::size_t threshold = default_chunk_threshold,
                             std::uint32_t max_depth = archive_limits{}.max_depth);
     archive_writer(archive_writer const&) = delete;
     archive_writer& operator=(archive_writer const&) = delete;
 
-    /// Appends a value. An rvalue may be given away (an rma_vector in it changes owner); everything else is lent or copied: memory that
-    /// became a chunk must stay as it is until the message was sent.
-    /// Throws archive_error for what no reader would accept (nesting) and usage_error for what cannot be written (a valueless variant).
+    /// Appends a value. An rvalue may be given away (an rma_vector in it changes owner). Anything else is lent or copied: memory that
+    /// became a chunk must not change until the message is sent. Throws archive_error for values that no reader accepts (nesting),
+    /// usage_error for a valueless variant.
     template <class T> void write(T&& value)
     {
         using value_type = std::remove_reference_t<T>;
@@ -39,10 +39,10 @@ public:
         seek(detail::put<access>(*this, cursor(), static_cast<access&>(value), depth_));
     }
 
-    /// From here on chunks are marked: the reader will look at them in place.
+    /// Marks the following chunks as viewed in place by the reader.
     void set_viewed(bool viewed) noexcept { viewed_ = viewed; }
 
-    /// The archive's index: what was written so far, complete with header. Writing ends with the first call. Valid as long as the room.
+    /// The archive's index with its header. The first call ends writing. Valid as long as the room.
     [[nodiscard]] std::span<std::byte const> index();
     /// The chunks, in order. Valid until the next write.
     [[nodiscard]] std::span<chunk const> chunks() const noexcept;
@@ -54,14 +54,14 @@ public:
     void add_chunk(chunk const& block);
     /// A contiguous range of count elements that is a chunk whatever its size; readable as every contiguous range is.
     void add_range(std::uint64_t count, chunk const& block);
-    /// True while a key or a value that is looked into is written: ranges must not become chunks.
+    /// True while a key, or a value that the reader inspects while decoding, is written: ranges must not become chunks.
     [[nodiscard]] bool index_only() const noexcept { return index_only_; }
 
     // For codecs, which carry the cursor themselves:
 
     [[nodiscard]] detail::out_cursor cursor() const noexcept { return {p_}; }
     [[nodiscard]] std::size_t written() const noexcept { return offset(cursor()); }
-    /// Offsets outlive the growing of the room, cursors do not.
+    /// Offsets stay valid when the room grows; cursors do not.
     [[nodiscard, gnu::always_inline]] std::size_t offset(detail::out_cursor c) const noexcept
     {
         return static_cast<std::size_t>(c.p - begin_);
@@ -74,7 +74,7 @@ public:
         return static_cast<std::size_t>(end_ - c.p) >= n ? c : grow(c, n);
     }
     [[nodiscard, gnu::always_inline]] bool makes_chunk(std::uint64_t bytes) const noexcept { return bytes >= chunk_from_; }
-    /// A range as the next chunk, after the first byte of its count.
+    /// Adds a range as the next chunk, after the first byte of its count.
     [[nodiscard]] detail::out_cursor put_chunk(detail::out_cursor c, std::uint64_t count, void const* data, std::uint64_t bytes);
     [[gnu::always_inline]] void check_depth(std::uint32_t depth) const
     {
@@ -82,9 +82,9 @@ public:
             fail_depth();
         }
     }
-    /// Nesting at which write() starts, for codecs that call out to a serializer; the old one.
+    /// Sets the nesting at which write() starts, for codecs that call a serializer; returns the old one.
     std::uint32_t set_depth(std::uint32_t depth) noexcept { return std::exchange(depth_, depth); }
-    /// Keeps ranges in the index from here on (or no longer); what was before.
+    /// Keeps the following ranges in the index, or not; returns the previous setting.
     bool set_index_only(bool on) noexcept;
 
 private:
@@ -104,7 +104,7 @@ private:
     bool viewed_ = false;
     bool index_only_ = false;
     bool sealed_ = false;
-    std::array<chunk, 4> few_chunks_;  // most messages have no more: no allocation for them
+    std::array<chunk, 4> few_chunks_;  // most messages have no more, and need no allocation
     std::vector<chunk> many_chunks_;
 };
 

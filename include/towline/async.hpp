@@ -5,18 +5,18 @@
 //     post<&function>(peer, args...);                     the same without an answer; delivered before the world ends
 //     async<&function>(w.all(), args...)                  at many, down a tree: future<std::vector<R>> in the order of the localities
 //
-// Any function, static member function or lambda without captures that is known at compile time; overloads are chosen by a cast.
-// Arguments convert to the parameters' types. Small values are copied. Of big contiguous data (8 KiB and more; less travels in the message)
-//   - an lvalue is copied before async returns, so that the caller may change it at once; a std::vector of the callee then owns the copy
-//     (under towline run, where the program has no malloc or operator new of its own), into any other object it is copied again;
-//   - an rvalue is kept until it was sent, and read once from where it is; a moved rma_vector changes owner instead;
-//   - an rma_vector or serialize_buffer that others share, and borrow(x), is read once from where it is: leave it alone until sent().
-// A parameter std::span<T const> or std::string_view looks into the message while the function runs.
+// Callable are functions, static member functions and lambdas without captures that are known at compile time; a cast selects overloads.
+// Arguments convert to the parameters' types. Contiguous data below 8 KiB travel in the message. Of larger data,
+//   - an lvalue is copied before async returns, and the caller may change it then. A std::vector of the callee owns the copy (under towline
+//     run, if the program does not replace malloc or operator new); into any other object it is copied again;
+//   - an rvalue is kept until it is sent, and copied once from its memory; a moved rma_vector changes owner instead;
+//   - a shared rma_vector or serialize_buffer, and borrow(x), are copied once from their memory: do not change them until sent().
+// A parameter std::span<T const> or std::string_view refers to the message while the function runs.
 //
-// Threads: any. async and post do not wait for the called function; while a peer takes no more messages for now they make progress for this
-// process, which may run small functions here. Errors of a call are thrown by its future's get(): remote_error (the function
-// threw), unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called.
-// Both throw usage_error at once for a rank that is not there, and where there is no world.
+// Threads: any. async and post do not wait for the called function. While a peer accepts no more messages, they make progress for this
+// process, which may run small functions here. The future's get() throws the errors of a call: remote_error (the function threw),
+// unknown_action_error, peer_error, limit_error, version_error, archive_error. post throws those that are known when it is called. Both
+// throw usage_error before they return for a rank out of range, and if there is no world.
 
 #include <towline/detail/invoke.hpp>
 #include <towline/future.hpp>
@@ -32,14 +32,14 @@
 
 namespace towline {
 
-/// The future of a call, and the moment from which on what was lent to it may be reused.
+/// The future of a call, which also tells when memory lent to the call may be reused.
 template <class R>
 class [[nodiscard]] call : public future<R> {
 public:
     call() noexcept = default;
     call(future<R> result, detail::state_ref<detail::state<void>> sent) noexcept : future<R>(std::move(result)), sent_(std::move(sent)) {}
 
-    /// Ready when everything that was lent or borrowed may be reused (also when the peer died first).
+    /// Ready when everything that was lent or borrowed may be reused (also if the peer died first).
     [[nodiscard]] future<void> sent() const { return sent_ ? detail::access::make(sent_) : make_ready_future(); }
 
 private:
@@ -48,7 +48,7 @@ private:
 
 namespace detail {
 
-/// Encodes and sends; the state of *sent*, or null.
+/// Encodes and sends; returns the state of *sent*, or null.
 template <class... P, class... A>
 state_ref<state<void>> send_call(type_list<P...> parameters, action_entry const& entry, int rank, reply_to reply, A&&... arguments)
 {
@@ -96,7 +96,7 @@ call<typename Action::result> begin_call(int rank, A&&... arguments)
         auto sent = dispatch<Action>(rank, {s, &complete_call<result>}, std::forward<A>(arguments)...);
         return {std::move(f), std::move(sent)};
     } catch (...) {
-        s->release();  // dispatch throws only what came before sending
+        s->release();  // dispatch throws only errors before sending
         throw;
     }
 }
@@ -122,7 +122,7 @@ state_ref<state<void>> dispatch_all(std::span<int const> ranks, state_base* s, c
     return send_call_to_all(typename Action::parameters{}, registration<Action>::entry, ranks, s, complete, std::forward<A>(arguments)...);
 }
 
-/// A first argument that says no place; remote<T> has overloads of its own for member functions.
+/// A first argument that is no place; remote<T> has separate overloads for member functions.
 template <class T>
 concept no_place = !std::is_convertible_v<T const&, locality> && !std::is_convertible_v<T const&, localities>;
 
@@ -139,7 +139,7 @@ auto async(locality to, Args&&... args)
         return call<typename action::result>();
 }
 
-/// Calls F at one process; no answer, no word of what it threw (that is printed at the callee).
+/// Calls F at one process without an answer. If F throws, the callee prints the exception.
 template <auto F, class... Args>
 void post(locality to, Args&&... args)
 {
@@ -148,9 +148,9 @@ void post(locality to, Args&&... args)
         detail::dispatch<action>(to.rank(), {}, std::forward<Args>(args)...);
 }
 
-/// Calls F at many processes: the arguments are encoded once and travel down a tree, the results up again. An exception anywhere becomes
-/// the result, naming the rank; the first by position if there are several. Throws usage_error for a rank that is not there or there twice;
-/// no localities: ready at once. Nothing changes owner on the way down: what is moved is lent, and read by many.
+/// Calls F at many processes: arguments are encoded once and travel down a tree, results travel up. An exception at any rank becomes the
+/// result and names the rank; of several, the first by position. Throws usage_error for ranks out of range or named twice. Without
+/// localities it is ready immediately. Nothing changes owner on the way down: moved arguments are lent, and read by many.
 template <auto F, class... Args>
 auto async(localities const& to, Args&&... args)
 {
@@ -170,7 +170,7 @@ auto async(localities const& to, Args&&... args)
     } else
         return call<all>();
 }
-/// The same without an answer; what a function throws is printed at its rank.
+/// The same without an answer; exceptions are printed at their rank.
 template <auto F, class... Args>
 void post(localities const& to, Args&&... args)
 {
@@ -179,7 +179,7 @@ void post(localities const& to, Args&&... args)
         detail::dispatch_all<action>(to.ranks(), nullptr, nullptr, std::forward<Args>(args)...);
 }
 
-// What does not compile, with the reason.
+// Overloads that do not compile and say why.
 
 template <auto F, class Where, class... Args>
     requires(detail::no_place<Where>)

@@ -10,8 +10,8 @@
 
 namespace towline {
 
-/// A contiguous range lent to a call: not copied into it, and to stay as it is until the call was sent (call::sent). The other side reads
-/// it as any contiguous range of T: std::vector<T>, std::span<T const>, serialize_buffer<T>, ...
+/// A contiguous range lent to a call: it is not copied into the message, and must not change until the call is sent (call::sent). The
+/// callee reads it as any contiguous range of T: std::vector<T>, std::span<T const>, serialize_buffer<T>, ...
 template <class T> class borrowed {
 public:
     explicit borrowed(std::span<T const> elements) noexcept : elements_(elements) {}
@@ -22,7 +22,7 @@ private:
     std::span<T const> elements_;
 };
 
-/// Lends a container or span. A temporary container is refused: it would be gone before the call is sent.
+/// Lends a container or span. A temporary container is rejected: it would be destroyed before the call is sent.
 template <std::ranges::contiguous_range Range>
     requires std::ranges::sized_range<Range>
 [[nodiscard]] auto borrow(Range&& range) noexcept

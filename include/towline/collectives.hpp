@@ -1,5 +1,5 @@
 #pragma once
-// The operations that the ranks of a team do together: what `team` (team.hpp) and what it starts have in common.
+// The collective operations of teams, shared by `team` (team.hpp) and the operations that it starts.
 
 #include <towline/detail/team_api.hpp>
 #include <towline/detail/team_rows.hpp>
@@ -13,37 +13,37 @@
 
 namespace towline {
 
-/// Whom a rank of a team exchanges blocks with (team_operations::exchange): ranks of the team, negative ones are nobody. Where the same two
-/// are neighbours more than once, the n-th block that is sent is the n-th that is received.
+/// The partners of a rank in team_operations::exchange: ranks of the team; negative ones stand for none. If the same two ranks are
+/// neighbours several times, the n-th block sent matches the n-th received.
 struct neighbours {
     std::vector<int> sources;
     std::vector<int> destinations;
 };
 
-/// The operations of a team, after those of MPI and of std. Each is called by all ranks of the team, in the same order and with arguments
-/// that fit together, from one thread at a time. Rows are contiguous ranges (vector, rma_vector, array, span, ...) of elements whose bytes
-/// are their value (towline::bitwise); a row that is only looked at by the root may be empty elsewhere. Rows may not overlap. A
-/// strided_view is a row, too: of its elements in row-major order, which are packed and unpacked on the way unless they lie in a row.
+/// The operations of a team, modelled on MPI and std. Every rank of the team calls each one, in the same order, with matching arguments,
+/// from one thread at a time. Rows are contiguous ranges (vector, rma_vector, array, span, ...) of elements whose bytes are their value
+/// (towline::bitwise). A row that only the root reads may be empty elsewhere. Rows may not overlap. A strided_view is a row of its elements
+/// in row-major order; it is packed and unpacked on the way unless it is contiguous.
 ///
-/// `team` has them as they are: they block until this rank's part is done, and its rows may be used again. `team::start()` gives the same
-/// operations as futures: leave the rows alone until the future is ready. They go on whenever this process calls or waits for anything, and
-/// in the background while it computes.
+/// Operations of `team` block until this rank's part is done and its rows may be reused. Those of `team::start()` return futures: do not
+/// touch the rows until the future is ready. They progress whenever this process calls or waits for anything, and in the background while
+/// it computes.
 ///
-/// Throw usage_error for rows whose sizes do not fit together, a root that is no rank, a wait inside a small function, after the world's
-/// end; peer_error when a rank of the team died; error when its memory could not be reached. The other ranks then throw, too, unless
-/// they need nothing of the one in trouble: usage_error where its rows were wrong. Only for one that gave a root that is no rank, or that
-/// called inside a small function, they wait. Rows have no particular content then.
+/// Errors: usage_error for rows whose sizes do not match, a root out of range, a wait inside a small function, or after the world's end;
+/// peer_error if a rank of the team died; error if its memory cannot be read. The other ranks throw, too, if they need data of the failing
+/// rank: usage_error if its rows were wrong. If a rank passed a root out of range, or called inside a small function, the others wait for
+/// it. After an error the content of rows is undefined.
 ///
-/// Operations of reductions take two elements and give one; they are grouped in any way, so they must be associative, and keep the order of
-/// ranks (reductions.hpp). They must not throw, wait, or call anything of Towline. Results do not depend on the algorithm for integers; for
-/// floating-point numbers they have the same bits on every rank, and from run to run if TOWLINE_DETERMINISTIC=1.
+/// The function of a reduction takes two elements and returns one. It must be associative, because elements are grouped in any way; the
+/// order of ranks is kept (reductions.hpp). It must not throw, wait, or call Towline. Integer results do not depend on the algorithm.
+/// Floating-point results have the same bits on every rank, and in every run if TOWLINE_DETERMINISTIC=1.
 template <class Team>
 class team_operations {
 public:
-    /// Returns when all ranks have come here.
+    /// Returns when all ranks have called it.
     auto barrier() { return own().submit({.what = op::barrier}); }
 
-    /// The root's row, as long on all ranks, to all.
+    /// Sends the root's row to all; it has the same length on all ranks.
     template <detail::writable_row Data>
     auto broadcast(Data&& data, int root = 0)
     {
@@ -52,20 +52,20 @@ public:
         return own().submit(c);
     }
 
-    /// Rows of one size, one behind the other in the order of ranks, to the root's `out`.
+    /// Collects rows of one size, in the order of ranks, in the root's `out`.
     template <detail::row In, detail::writable_row Out>
     auto gather(In const& in, Out&& out, int root = 0)
     {
         return own().submit(both<In, Out>(op::gather, in, out, root));
     }
-    /// Rows of different sizes: `counts` says them, at the root.
+    /// Rows of different sizes, which the root passes as `counts`.
     template <detail::row In, detail::writable_row Out>
     auto gather(In const& in, Out&& out, std::span<std::size_t const> counts, int root)
     {
         return own().submit(by_counts(both<In, Out>(op::gather, in, out, root), {}, counts));
     }
 
-    /// The root's row in blocks of one size, in the order of ranks.
+    /// Sends blocks of one size from the root's row to the ranks in order.
     template <detail::row In, detail::writable_row Out>
     auto scatter(In const& in, Out&& out, int root = 0)
     {
@@ -88,27 +88,27 @@ public:
     {
         return own().submit(by_counts(both<In, Out>(op::all_gather, in, out), {}, counts));
     }
-    /// Each rank's row is already in its place.
+    /// Each rank's row is already in its place in `data`.
     template <detail::writable_row Data>
     auto all_gather(Data&& data)
     {
         return own().submit(in_place<Data>(op::all_gather, data));
     }
 
-    /// A block to each rank and from each rank, in their order.
+    /// Exchanges a block with each rank, in the order of ranks.
     template <detail::row In, detail::writable_row Out>
     auto all_to_all(In const& in, Out&& out)
     {
         return own().submit(both<In, Out>(op::all_to_all, in, out));
     }
-    /// `counts` are of the blocks that come in: what their senders send.
+    /// `counts` are the sizes of the blocks that arrive, as their senders send them.
     template <detail::row In, detail::writable_row Out>
     auto all_to_all(In const& in, std::span<std::size_t const> sent, Out&& out, std::span<std::size_t const> counts)
     {
         return own().submit(by_counts(both<In, Out>(op::all_to_all, in, out), sent, counts));
     }
 
-    /// A block to and from each neighbour, in the order of the lists.
+    /// Exchanges a block with each neighbour, in the order of the lists.
     template <detail::row In, detail::writable_row Out>
     auto exchange(neighbours const& n, In const& in, Out&& out)
     {
@@ -120,27 +120,27 @@ public:
         return own().submit(among(n, by_counts(both<In, Out>(op::exchange, in, out), sent, counts)));
     }
 
-    /// Element by element: x0 op x1 op x2 ... over the ranks, to the root's `out`.
+    /// Combines element by element, x0 op x1 op x2 ... over the ranks, into the root's `out`.
     template <detail::row In, detail::writable_row Out, detail::single Op = std::plus<>>
     auto reduce(In const& in, Out&& out, Op combine = {}, int root = 0)
     {
         return submit<In>(both<In, Out>(op::reduce, in, out, root), std::move(combine));
     }
 
-    /// The same to all ranks.
+    /// The same into `out` of all ranks.
     template <detail::row In, detail::writable_row Out, detail::single Op = std::plus<>>
     auto all_reduce(In const& in, Out&& out, Op combine = {})
     {
         return submit<In>(both<In, Out>(op::all_reduce, in, out), std::move(combine));
     }
-    /// In place of what each rank brings.
+    /// The result replaces each rank's contribution.
     template <detail::writable_row Data, detail::single Op = std::plus<>>
     auto all_reduce(Data&& data, Op combine = {})
     {
         return submit<Data>(in_place<Data>(op::all_reduce, data), std::move(combine));
     }
 
-    /// The result in blocks, of one size, or of `counts`, each to its rank.
+    /// Splits the result into blocks of one size, or of `counts`, one for each rank.
     template <detail::row In, detail::writable_row Out, detail::single Op = std::plus<>>
     auto reduce_scatter(In const& in, Out&& out, Op combine = {})
     {
@@ -152,13 +152,13 @@ public:
         return submit<In>(by_counts(both<In, Out>(op::reduce_scatter, in, out), {}, counts), std::move(combine));
     }
 
-    /// Over the ranks up to this one.
+    /// Combines over the ranks up to this one.
     template <detail::row In, detail::writable_row Out, detail::single Op = std::plus<>>
     auto inclusive_scan(In const& in, Out&& out, Op combine = {})
     {
         return submit<In>(both<In, Out>(op::inclusive_scan, in, out), std::move(combine));
     }
-    /// Over the ranks before this one; the first one's `out` stays as it is.
+    /// Combines over the ranks before this one; the first rank's `out` stays unchanged.
     template <detail::row In, detail::writable_row Out, detail::single Op = std::plus<>>
     auto exclusive_scan(In const& in, Out&& out, Op combine = {})
     {

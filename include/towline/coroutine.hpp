@@ -1,8 +1,8 @@
 #pragma once
-// Coroutines, as an extra form: `co_await` on a future, and future<T> as a coroutine's return type.
+// Coroutines: `co_await` on a future, and future<T> as a coroutine's return type.
 //
-// A coroutine resumes as a task on the worker pool. GCC 12 destroys twice what is a braced aggregate or a capturing lambda made as a
-// temporary inside a co_await expression: give such arguments names first.
+// A coroutine resumes as a task on the worker pool. GCC 12 destroys braced aggregates and capturing lambdas twice if they are temporaries
+// inside a co_await expression: give such arguments names first.
 
 #include <towline/future.hpp>
 
@@ -39,7 +39,7 @@ struct coroutine_promise_base {
     state_ref<state<T>> result{new state<T>};
     future<T> get_return_object() { return access::make(result); }
     std::suspend_never initial_suspend() noexcept { return {}; }
-    /// The future becomes ready here, after the coroutine's locals have ended.
+    /// The future becomes ready here, after the coroutine's locals are destroyed.
     std::suspend_never final_suspend() noexcept
     {
         result->complete();

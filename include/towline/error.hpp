@@ -1,5 +1,5 @@
 #pragma once
-// The errors that Towline throws. All derive from towline::error; catch the one you can act on.
+// The exceptions that Towline throws. All derive from towline::error.
 
 #include <towline/detail/language.hpp>
 
@@ -20,7 +20,7 @@ public:
     using error::error;
 };
 
-/// The machine refused something (memory, descriptors, a system call). Names the call and errno's text.
+/// The operating system refused a request (memory, descriptors, a system call). Names the call and errno's text.
 class system_error : public error {
 public:
     system_error(std::string const& what, int errnum);
@@ -36,7 +36,7 @@ public:
     using error::error;
 };
 
-/// The other side speaks another version of a wire format.
+/// The peer uses another version of a wire format.
 class version_error : public error {
 public:
     using error::error;
@@ -52,7 +52,7 @@ private:
     int rank_;
 };
 
-/// An archive that cannot be decoded: truncated, out of range, over a limit. Nothing is kept of it.
+/// An archive that cannot be decoded: truncated, out of range, or over a limit. Nothing of it is kept.
 class archive_error : public error {
 public:
     using error::error;

@@ -1,9 +1,8 @@
 #pragma once
-// future<T>: a value that arrives later; promise<T>: its other end.
+// future<T>: a value that arrives later; promise<T>: sets it.
 //
-// A future belongs to one owner at a time (move only); the value may be set by any thread. Waiting inside a handler on a worker suspends
-// the handler and lets the thread go on with other work; waiting on a plain thread makes progress for the process. Continuations run
-// as tasks on the worker pool, where they may wait in turn.
+// A future has one owner at a time (move only); any thread may set the value. A wait on a worker suspends the handler, and the thread does
+// other work. A wait on a plain thread makes progress for the process. Continuations run as tasks on the worker pool, and may wait, too.
 
 #include <towline/detail/state.hpp>
 
@@ -20,7 +19,7 @@ class future;
 template <class T>
 class promise;
 template <class T>
-class call;  // a future too: towline/async.hpp
+class call;  // also a future: towline/async.hpp
 
 namespace detail {
 
@@ -48,14 +47,14 @@ struct access;
 
 } // namespace detail
 
-/// Whether a wait with a limit saw its end.
+/// The result of a wait with a time limit.
 enum class future_status { ready, timeout };
 
 namespace detail {
 
 [[nodiscard]] std::exception_ptr cancelled(char const* what);
 
-/// The value of what does not compile: converts to whatever is expected, so that one error is enough.
+/// The value of a call that does not compile: converts to anything, so that only one error is reported.
 struct any_result {
     template <class T>
     operator T() const;
@@ -63,8 +62,8 @@ struct any_result {
 
 } // namespace detail
 
-/// All but valid, moves and the destructor throw usage_error where there is no state: default constructed, moved from, after get or then.
-/// Waiting in a function that is marked small throws usage_error: it runs where nothing may wait. Destroying a future waits for nothing.
+/// All functions except valid, moves and the destructor throw usage_error if there is no state: default constructed, moved from, after get
+/// or then. Waiting in a small function throws usage_error, because it must not wait. The destructor does not wait.
 template <class T>
 class [[nodiscard]] future {
     static_assert(!std::is_reference_v<T> && !std::is_const_v<T>, "future<T>: T is a value type or void");
@@ -78,7 +77,7 @@ public:
 
     /// False after get, then, or a move.
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
-    /// A value or an exception is there: get will not block.
+    /// True if there is a value or an exception: get will not block.
     [[nodiscard]] bool is_ready() const { return state().ready(); }
 
     /// Blocks until ready. Does not throw what the value's producer threw.
@@ -87,12 +86,12 @@ public:
     template <class Rep, class Period>
     future_status wait_for(std::chrono::duration<Rep, Period> const& d) const
     {
-        // As a floating-point number first: more nanoseconds than an integer holds are for ever.
+        // As a floating-point number first: more nanoseconds than an integer holds mean no limit.
         double const ns = std::chrono::duration<double, std::nano>(d).count();
         std::int64_t const limit = ns >= 9e18 ? INT64_MAX : std::chrono::ceil<std::chrono::nanoseconds>(d).count();
         return state().wait_for(state().name, limit) ? future_status::ready : future_status::timeout;
     }
-    /// Blocks until then at most, by the time point's clock.
+    /// Blocks at most until then, by the time point's clock.
     template <class Clock, class Duration>
     future_status wait_until(std::chrono::time_point<Clock, Duration> const& end) const
     {
@@ -105,11 +104,11 @@ public:
         return future_status::ready;
     }
 
-    /// Asks that the work behind this future be dropped if it has not begun: then get throws cancelled_error. What runs, or has run,
-    /// is left alone, and its result comes as always. Does not block, and the future stays valid: it becomes ready in either case.
-    /// Of a call (async to one process): it is dropped if it still waits for a worker at the callee. Of then: the future that it continues.
-    /// Of when_all: each of its futures. Of when_any: it ends at once, and the futures that it watched stay as they are. Of others
-    /// (promises, coroutines, calls to many processes): no effect.
+    /// Requests that the work behind this future is dropped if it has not started: then get throws cancelled_error. Work that runs or has
+    /// run is not affected, and its result arrives. Does not block. The future stays valid, and becomes ready in either case. A call (async
+    /// to one process) is dropped if it still waits for a worker at the callee. A future of then cancels the future that it continues; one
+    /// of when_all each of its futures. A future of when_any becomes ready immediately, and its futures are not affected. No effect on
+    /// others (promises, coroutines, calls to many processes).
     void cancel() const { state().cancel(); }
 
     /// Blocks, then returns the value or throws what the producer threw: remote_error, peer_error, limit_error, ...
@@ -121,7 +120,7 @@ public:
         return last->take();
     }
 
-    /// Not a conversion: says what is missing, at compile time.
+    /// Not a conversion: reports the missing call at compile time.
     template <class U>
         requires std::same_as<U, T>
     operator U() const
@@ -130,8 +129,8 @@ public:
         return state().take();
     }
 
-    /// Runs `f` once this future is ready and returns a future of its result. f takes the value (void: nothing), then exceptions
-    /// pass it by; or it takes the ready future<T>. A future returned by f is unwrapped. This future is no longer valid afterwards.
+    /// Runs `f` once this future is ready and returns a future of its result. If f takes the value (void: nothing), exceptions skip it; f
+    /// may take the ready future<T> instead. A future returned by f is unwrapped. This future is no longer valid afterwards.
     template <class F>
     auto then(F&& f);
 
@@ -155,7 +154,7 @@ struct access {
     {
         return future<T>(std::move(s));
     }
-    /// A future and its producer's end with a reference of its own.
+    /// A future and its producer's reference to the state.
     template <class T>
     static future<T> make(state<T>* producer) noexcept
     {
@@ -177,7 +176,7 @@ struct access {
 
 } // namespace detail
 
-/// The end that sets the value. Thread-safe against the future; one owner. Destroying it unset completes the future with an error.
+/// Sets the value. Thread-safe against the future; one owner. If it is destroyed without a value, the future gets an error.
 template <class T>
 class promise {
 public:
@@ -195,7 +194,7 @@ public:
         if (state_ && !set_)
             state_->set_error(detail::broken_promise());
     }
-    /// Once. Throws usage_error after a move or when called again.
+    /// May be called once. Throws usage_error after a move or on a second call.
     [[nodiscard]] future<T> get_future()
     {
         if (!state_ || std::exchange(taken_, true))
@@ -211,7 +210,7 @@ public:
         state_->set_value(std::forward<Args>(args)...);
         set_ = true;
     }
-    /// As set_value; get throws it.
+    /// As set_value; get throws the exception.
     void set_exception(std::exception_ptr e)
     {
         begin();

@@ -1,5 +1,5 @@
 #pragma once
-// Where a call goes: one process of the job, or several.
+// The destination of a call: one process of the job, or several.
 
 #include <towline/detail/language.hpp>
 

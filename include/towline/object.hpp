@@ -16,20 +16,20 @@ namespace towline {
 
 namespace detail {
 
-/// References of one handle (and its copies in this process), counted at the object's home by weight: a message takes a part of the weight
-/// along, and nobody has to ask the home. Source: D. Bevan, "Distributed garbage collection using reference counting", 1987 (weighted
+/// The references of one handle (and its copies in this process). The object's home counts them by weight: a message takes a part of the
+/// weight along, without asking the home. Source: D. Bevan, "Distributed garbage collection using reference counting", 1987 (weighted
 /// references).
 class object_reference {
 public:
     object_reference(int home, object_id id, std::uint64_t weight) noexcept : home_(home), id_(id), weight_(weight) {}
-    ~object_reference();  ///< gives the weight back to the home
+    ~object_reference();  ///< returns the weight to the home
     object_reference(object_reference const&) = delete;
     object_reference& operator=(object_reference const&) = delete;
     [[nodiscard]] int home() const noexcept { return home_; }
     [[nodiscard]] object_id id() const noexcept { return id_; }
-    /// A part of the weight, for another process. When only one is left the home is asked for more first, which waits.
+    /// A part of the weight, for another process. If only 1 is left, asks the home for more first, and waits.
     [[nodiscard]] std::uint64_t split();
-    /// All of it; this reference gives nothing back then.
+    /// All of the weight; this reference returns none.
     [[nodiscard]] std::uint64_t take_all() noexcept { return weight_.exchange(0); }
 
 private:
@@ -48,16 +48,16 @@ std::uint64_t type_hash()
 
 } // namespace detail
 
-/// A counted handle of a T at some process. Copies count, in this process and in others; it may be an argument or result of calls. The
-/// object ends when the last handle is gone, or with its process. Thread-safe as std::shared_ptr.
+/// A counted handle of a T at some process. Copies are counted in all processes; handles may be arguments and results of calls. The object
+/// is destroyed with the last handle, or with its process. Thread-safe as std::shared_ptr.
 template <class T>
 class remote {
 public:
     remote() noexcept = default;
     [[nodiscard]] explicit operator bool() const noexcept { return static_cast<bool>(reference_); }
-    /// Where the object lives. Not on an empty handle.
+    /// The process that has the object. Not on an empty handle.
     [[nodiscard]] locality where() const noexcept { return locality(reference_->home()); }
-    /// The object itself if it lives here, else null.
+    /// The object itself if this process has it, else null.
     [[nodiscard]] std::shared_ptr<T> local() const
     {
         if (!reference_ || reference_->home() != detail::current_rank())
@@ -72,7 +72,7 @@ public:
     }
     [[nodiscard]] detail::object_id id() const noexcept { return reference_ ? reference_->id() : 0; }
 
-    /// Puts an object of this process under remote handles; it lives as long as any handle, and any shared_ptr. Throws usage_error where
+    /// Makes a remote handle of an object of this process, which lives as long as any handle and any shared_ptr. Throws usage_error if
     /// there is no world.
     [[nodiscard]] static remote adopt(std::shared_ptr<T> object)
     {
@@ -155,7 +155,7 @@ struct member_action {
     using parameters = typename with_id<typename signature::parameters>::type;
     using result = result_type<typename signature::result>;
     static constexpr mistake wrong = signature::wrong;
-    /// The pin keeps the object while the function runs.
+    /// The pin keeps the object alive while the function runs.
     template <class... A>
     static auto in_place(std::shared_ptr<T> pin, A&&... arguments) -> result
     {
@@ -171,7 +171,7 @@ struct member_action {
     static void const* identity() { return reinterpret_cast<void const*>(&run); }
 };
 
-/// What an argument of create travels as: text is a string.
+/// The type by which an argument of create travels: text as a string.
 template <class A>
 using created_from = std::conditional_t<std::is_same_v<std::decay_t<A>, char const*> || std::is_same_v<std::decay_t<A>, char*>, std::string,
                                         std::decay_t<A>>;
@@ -196,8 +196,8 @@ consteval bool check_member_call()
 
 } // namespace detail
 
-/// Makes a T(args...) at a process, on a worker there; the arguments travel by value (a literal as std::string). Errors as of async; what
-/// the constructor throws is a remote_error.
+/// Makes a T(args...) on a worker of a process. The arguments travel by value (a literal as std::string). Errors as of async; an exception
+/// of the constructor arrives as remote_error.
 template <class T, class... Args>
 [[nodiscard]] call<remote<T>> create(locality at, Args&&... args)
 {
@@ -213,8 +213,8 @@ template <class T, class... Args>
         return call<remote<T>>();
 }
 
-/// Calls a member function of the object, at its home. Calls may run at the same time there, on several workers; the object stays until
-/// they have ended. Errors as of async; usage_error for an empty handle.
+/// Calls a member function of the object, at its home. Several workers may run calls at the same time; the object lives until they have
+/// ended. Errors as of async; usage_error for an empty handle.
 template <auto Member, class T, class... Args>
     requires detail::names_member<Member>
 auto async(remote<T> const& object, Args&&... args)

@@ -1,6 +1,5 @@
 #pragma once
-// What elements are combined with in the reductions of a team: the function objects of <functional>, these, or any function of two
-// elements.
+// Functions for the reductions of a team: the function objects of <functional>, these, or any function of two elements.
 
 #include <towline/detail/language.hpp>
 
@@ -8,7 +7,7 @@
 
 namespace towline {
 
-/// The smaller of two; of floating-point numbers a NaN on either side gives a NaN.
+/// The smaller of two; NaN if either floating-point number is NaN.
 struct minimum {
     template <class T>
     constexpr T operator()(T const& a, T const& b) const
@@ -17,7 +16,7 @@ struct minimum {
     }
 };
 
-/// The larger of two; a NaN as above.
+/// The larger of two; NaN as above.
 struct maximum {
     template <class T>
     constexpr T operator()(T const& a, T const& b) const
@@ -26,8 +25,8 @@ struct maximum {
     }
 };
 
-/// An operation whose operands may change places: commutative([](point a, point b) { ... }). Others keep the order of ranks, and are only
-/// grouped differently. On numbers those of <functional> and of this header need no such mark.
+/// A commutative operation: commutative([](point a, point b) { ... }). Others keep the order of ranks, and are only grouped differently.
+/// Functions of <functional> and of this header on numbers need no such mark.
 template <class F>
 struct commutative {
     F f;

@@ -1,5 +1,5 @@
 #pragma once
-// What a remote call may end with besides peer_error, limit_error, version_error and archive_error (towline/error.hpp).
+// Errors of remote calls besides peer_error, limit_error, version_error and archive_error (towline/error.hpp).
 
 #include <towline/error.hpp>
 
@@ -7,12 +7,12 @@
 
 namespace towline {
 
-/// The called function threw. `what()` names the rank, the type and the text; the parts are there as well.
+/// The called function threw. `what()` names the rank, the type and the text, which are also available separately.
 class remote_error : public error {
 public:
     remote_error(int rank, std::string type, std::string text);
     [[nodiscard]] int rank() const noexcept { return rank_; }
-    /// The exception's type as the callee's compiler names it ("std::runtime_error"); "unknown" if it is no class of std::exception's.
+    /// The exception's type as the callee's compiler names it ("std::runtime_error"); "unknown" if it does not derive from std::exception.
     [[nodiscard]] std::string const& type() const noexcept { return type_; }
     /// The exception's own what().
     [[nodiscard]] std::string const& text() const noexcept { return text_; }
@@ -23,13 +23,13 @@ private:
     std::string text_;
 };
 
-/// The called rank runs another program, which does not have the function. The text names both.
+/// The called rank runs another program, without the function. The text names both.
 class unknown_action_error : public error {
 public:
     using error::error;
 };
 
-/// The call was cancelled (future::cancel) before it ran, and never will.
+/// The call was cancelled (future::cancel) before it ran, and will not run.
 class cancelled_error : public error {
 public:
     using error::error;

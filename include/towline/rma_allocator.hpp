@@ -1,5 +1,5 @@
 #pragma once
-// An allocator over the shared heap: every process of the job on this node can read what lies there.
+// An allocator over the shared heap, which every process of the job on this node can read.
 
 #include <cstddef>
 #include <limits>
@@ -10,15 +10,15 @@ namespace towline {
 namespace detail {
 /// `bytes` from this process's arena, aligned to 64 at least; content undefined. Throws std::bad_alloc.
 [[nodiscard]] void* rma_allocate(std::size_t bytes, std::size_t alignment);
-/// From whichever process owns the block now; it goes back to the arena that it came from.
+/// Called by the process that owns the block now; the block returns to the arena that it came from.
 void rma_deallocate(void* block) noexcept;
 } // namespace detail
 
-/// For standard containers: `std::vector<T, rma_allocator<T>>`. Their memory can be read by every process of the job: lent to a call
-/// (borrow, or a move) it is copied once into a container of the callee, and not at all where the callee takes a std::span<T const>. To
-/// hand memory over, use rma_vector. allocate takes a number of T, and throws std::bad_alloc when this process's arena is full (what() says
-/// how full and which setting enlarges it). Memory may be freed by any process that owns it. Thread-safe; the first use in a process joins
-/// the job, and throws what that throws.
+/// For standard containers: `std::vector<T, rma_allocator<T>>`. Every process of the job can read their memory. Lent to a call (borrow, or
+/// a move) it is copied once into a container of the callee, and not copied if the callee takes a std::span<T const>. To hand memory over,
+/// use rma_vector. allocate takes a number of T, and throws std::bad_alloc if this process's arena is full (what() says how full and which
+/// setting enlarges it). Any process that owns memory may free it. Thread-safe. The first use in a process joins the job, and throws what
+/// joining throws.
 template <class T>
 class rma_allocator {
 public:

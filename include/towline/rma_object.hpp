@@ -5,8 +5,8 @@
 
 namespace towline {
 
-/// A T (towline::bitwise<T>) in the shared heap: for big fixed-size structures. Copies share the object, as copies of rma_vector do;
-/// clone() makes one of its own. Empty after a move; to look into an empty one is undefined.
+/// A T (towline::bitwise<T>) in the shared heap: for large structures of fixed size. Copies share the object, as copies of rma_vector do;
+/// clone() copies it. Empty after a move; access to an empty one is undefined.
 template <class T>
 class rma_object {
 public:
@@ -16,7 +16,7 @@ public:
     /// A value-initialised T. Constructors throw std::bad_alloc when the arena is full.
     rma_object() : one_(1) {}
     explicit rma_object(T const& value) : one_(1, value) {}
-    /// Memory that the program fills itself.
+    /// Uninitialised memory for the program to fill.
     explicit rma_object(no_init_t) : one_(1, no_init) {}
     rma_object(rma_object const&) = default;
     rma_object(rma_object&&) noexcept = default;

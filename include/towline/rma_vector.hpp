@@ -19,7 +19,7 @@
 
 namespace towline {
 
-/// Tag: memory that the program fills itself need not be zeroed first.
+/// Tag: leaves memory uninitialised for the program to fill.
 struct no_init_t {
     explicit no_init_t() = default;
 };
@@ -27,16 +27,16 @@ inline constexpr no_init_t no_init{};
 
 /// As std::vector<T> for types whose bytes are their value (towline::bitwise<T>), with one great difference:
 ///
-///   **COPIES SHARE THEIR ELEMENTS.** A copy costs nothing; what is written through one is read through all. Use clone() for a vector of
+/// **COPIES SHARE THEIR ELEMENTS.** A copy costs nothing; writes through one are visible through all. clone() copies the elements.
 ///   its own.
 ///
-/// A vector that is not the only one and is to change its size or capacity takes a copy of the elements first, and is on its own from then
-/// on. (After Biddiscombe et al., "Zero Copy Serialization using RMA in the HPX Distributed Task-Based Runtime", 2017.)
+/// A vector that shares its elements copies them before it changes size or capacity, and shares them no longer. (After Biddiscombe et al.,
+/// "Zero Copy Serialization using RMA in the HPX Distributed Task-Based Runtime", 2017.)
 ///
-/// As an argument or result of a remote call on one machine: moved and not shared, the block itself goes to the other process and no byte
-/// is copied, at any size; otherwise it is lent, and copied once into the
-/// receiver's memory (leave it alone until sent()). Memory comes from this process's shared arena (std::bad_alloc when that is full) and
-/// returns to the arena that it came from. Thread-safe as std::vector; copies may be used by several threads if nobody writes.
+/// As an argument or result of a remote call on one machine, a moved vector that is not shared hands its block over to the other process:
+/// no byte is copied, at any size. Otherwise it is lent, and copied once into the receiver's memory (do not change it until sent()). Memory
+/// comes from this process's shared arena (std::bad_alloc if that is full) and returns to the arena that it came from. Thread-safe as
+/// std::vector; several threads may use copies if none writes.
 template <class T>
 class rma_vector {
     static_assert(std::is_trivially_copyable_v<T> && bitwise<T>, "towline: rma_vector<T> is for types whose bytes are their value: no "
@@ -87,7 +87,7 @@ public:
         return *this;
     }
 
-    /// A vector with elements of its own.
+    /// A vector with a copy of the elements.
     [[nodiscard]] rma_vector clone() const { return rma_vector(begin(), end()); }
     /// How many vectors of this process share the elements.
     [[nodiscard]] long use_count() const noexcept { return storage_.use_count(); }
@@ -159,7 +159,7 @@ public:
         if (n > old)
             std::fill(data_ + old, data_ + n, fill);
     }
-    /// New elements are whatever is there.
+    /// New elements are uninitialised.
     void resize(size_type n, no_init_t)
     {
         if (n != size_)
@@ -262,7 +262,7 @@ private:
         fresh.size_ = size_;
         swap(fresh);
     }
-    /// Room for n elements in a block that nobody else sees.
+    /// Allocates an unshared block for n elements.
     void own(size_type n)
     {
         if (n > capacity_)

@@ -1,5 +1,5 @@
 #pragma once
-// serialize_buffer: a block of elements with shared ownership, for arguments that are kept on both sides.
+// serialize_buffer: a block of elements with shared ownership, for arguments that both sides keep.
 
 #include <towline/archive.hpp>
 
@@ -11,19 +11,19 @@
 
 namespace towline {
 
-/// A fixed number of T. Copies share the elements; a call lends them (they travel as a chunk when they are big) and the callee gets
-/// elements of its own. Constness is shallow, as of a span. Threads: as std::shared_ptr.
+/// A fixed number of T. Copies share the elements. A call lends them (large ones travel as a chunk), and the callee gets separate elements.
+/// Constness is shallow, as of a span. Threads: as std::shared_ptr.
 template <class T> class serialize_buffer {
 public:
     using value_type = T;
     enum init_mode {
-        copy,      ///< the buffer holds a copy of its own
-        reference, ///< the elements stay the caller's, who keeps them as long as any copy of the buffer
-        take,      ///< the buffer owns the elements from now on and ends them with delete[]
+        copy,      ///< the buffer copies the elements
+        reference, ///< the caller owns the elements and keeps them as long as any copy of the buffer
+        take,      ///< the buffer owns the elements from now on and releases them with delete[]
     };
 
     serialize_buffer() = default;
-    /// `size` elements of its own; numbers are not initialised.
+    /// Allocates `size` elements; numbers are not initialised.
     explicit serialize_buffer(std::size_t size)
         : owner_(std::make_shared_for_overwrite<T[]>(size)), data_(owner_.get()), size_(size), own_(true)
     {
@@ -43,9 +43,9 @@ public:
             break;
         }
     }
-    /// A copy; const elements cannot be taken over.
+    /// Copies the elements, because const elements cannot be taken over.
     serialize_buffer(T const* data, std::size_t size) : size_(size) { assign_copy(data); }
-    /// Takes over, with a deleter that is called with `data`.
+    /// Takes the elements over, with a deleter that is called with `data`.
     template <class Deleter>
     serialize_buffer(T* data, std::size_t size, Deleter deleter)
         requires std::invocable<Deleter&, T*>
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] T* begin() const noexcept { return data_; }
     [[nodiscard]] T* end() const noexcept { return data_ + size_; }
     [[nodiscard]] std::span<T> span() const noexcept { return {data_, size_}; }
-    /// Of the elements; zero for a reference.
+    /// The number of buffers that share the elements; zero for a reference.
     [[nodiscard]] long use_count() const noexcept { return owner_.use_count(); }
 
 private:
@@ -75,7 +75,7 @@ private:
     std::shared_ptr<T[]> owner_;
     T* data_ = nullptr;
     std::size_t size_ = 0;
-    bool own_ = false; ///< made by this class: may be filled again when nobody shares it
+    bool own_ = false; ///< allocated by this class: reusable if nothing else shares it
 };
 
 namespace detail {

@@ -7,9 +7,9 @@ namespace towline {
 
 /// Specialise it before the first call of f:
 ///     template <> inline constexpr bool towline::small<&f> = true;
-/// A small function runs to completion inside the message handler of whichever thread polls: no switch, no wake-up, and nothing else is
-/// handled meanwhile. It should take less than a few microseconds and must not wait for anything (get() throws usage_error there).
-/// Calls whose blocks have to be brought from elsewhere first run on the worker pool all the same.
+/// A small function runs to completion inside the message handler of the thread that polls: no switch, no wake-up, and no other message is
+/// handled meanwhile. It should take less than a few microseconds and must not wait (get() throws usage_error there). Calls whose blocks
+/// must be fetched first run on the worker pool nevertheless.
 template <auto F>
 inline constexpr bool small = false;
 

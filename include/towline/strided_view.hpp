@@ -10,11 +10,11 @@
 //     double sum(towline::strided_view<double const, 2> face);             // looks at it while the function runs
 //     t.all_gather(face, halos);
 //
-// An argument travels without its gaps, in row-major order, packed once before async returns: a strided_view parameter looks at the packed
-// elements, a std::vector<T> or rma_vector<T> parameter owns them. What is borrowed and lies in shared memory, 8 KiB of data or more, is
-// not packed at all unless its elements fill less than a quarter of their cache lines: a strided_view parameter looks at it in the
-// caller's memory, strides and all, and copy() from there into an array of the callee moves each byte once. A function returns a
-// std::vector<T>, which copy() puts into a part of an array of the caller.
+// An argument travels without its gaps, in row-major order; it is packed once before async returns. A strided_view parameter refers to the
+// packed elements, a std::vector<T> or rma_vector<T> parameter owns them. A borrowed view of 8 KiB or more in shared memory is not packed,
+// unless its elements fill less than a quarter of their cache lines: a strided_view parameter refers to the caller's memory with its
+// strides, and copy() from there into an array of the callee moves each byte once. A function returns a std::vector<T>, which copy() writes
+// into a part of an array of the caller.
 
 #include <towline/archive.hpp>
 #include <towline/detail/strided_api.hpp>
@@ -30,7 +30,7 @@
 
 namespace towline {
 
-/// What has the interface of std::mdspan over memory: elements at data_handle(), as far apart as its mapping says.
+/// A type with the interface of std::mdspan over memory: elements at data_handle(), at the distances of its mapping.
 template <class M>
 concept mdspan_like = requires(M const& m, std::size_t i) {
     typename M::element_type;
@@ -40,9 +40,9 @@ concept mdspan_like = requires(M const& m, std::size_t i) {
     { m.mapping().stride(i) } -> std::convertible_to<std::ptrdiff_t>;
 };
 
-/// N extents and strides over memory that somebody else owns, and that stays as long as the view and its copies; as a span, it is const in
-/// T only. Strides count elements. They may be negative (the first element is not the lowest address then), and 0 where the elements are
-/// only read: the same one again and again. Elements that are written must not overlap. Threads: as the elements.
+/// N extents and strides over memory that the view does not own. The memory must outlive the view and its copies; as in a span, const
+/// applies to T only. Strides count elements. They may be negative (then the first element is not at the lowest address). A stride may be 0
+/// if elements are only read: it repeats the same one. Elements that are written must not overlap. Threads: as the elements.
 ///
 /// Constructors throw usage_error if the size in bytes does not fit std::ptrdiff_t. Indexes are not checked; parts are.
 template <class T, std::size_t N>
@@ -58,9 +58,9 @@ public:
     using extents_type = std::array<std::size_t, N>;
     using strides_type = std::array<std::ptrdiff_t, N>;
 
-    /// Of no elements.
+    /// A view of no elements.
     constexpr strided_view() noexcept = default;
-    /// In a row: the last index is the fastest.
+    /// Contiguous: the last index changes fastest.
     constexpr strided_view(T* data, extents_type const& extents) : data_(data), extents_(extents)
     {
         check_size();
@@ -74,7 +74,7 @@ public:
     {
         check_size();
     }
-    /// All of a contiguous range.
+    /// A whole contiguous range.
     template <std::ranges::contiguous_range Range>
         requires(N == 1 && std::ranges::sized_range<Range> &&
                  std::is_convertible_v<std::remove_reference_t<std::ranges::range_reference_t<Range>> (*)[], T (*)[]>)
@@ -91,7 +91,7 @@ public:
         }
         check_size();
     }
-    /// Of elements that may be written to one that only reads them.
+    /// Conversion to a view of const elements.
     template <class U>
         requires(!std::is_same_v<U, T> && std::is_convertible_v<U (*)[], T (*)[]>)
     constexpr strided_view(strided_view<U, N> const& other) noexcept
@@ -105,7 +105,7 @@ public:
     [[nodiscard]] constexpr std::ptrdiff_t stride(std::size_t i) const noexcept { return strides_[i]; }
     [[nodiscard]] constexpr extents_type const& extents() const noexcept { return extents_; }
     [[nodiscard]] constexpr strides_type const& strides() const noexcept { return strides_; }
-    /// Elements.
+    /// The number of elements.
     [[nodiscard]] constexpr std::size_t size() const noexcept
     {
         std::size_t n = 1;
@@ -114,7 +114,7 @@ public:
         return n;
     }
     [[nodiscard]] constexpr bool empty() const noexcept { return size() == 0; }
-    /// True if the elements lie in a row, in row-major order.
+    /// True if the elements are contiguous in row-major order.
     [[nodiscard]] constexpr bool is_contiguous() const noexcept
     {
         std::size_t row = 1;
@@ -135,7 +135,7 @@ public:
     }
     [[nodiscard]] constexpr T& operator[](extents_type const& index) const noexcept { return data_[place(index)]; }
 
-    /// `extents` elements of each dimension from `offsets` on. Throws usage_error if there are not that many.
+    /// `extents` elements of each dimension from `offsets` on. Throws usage_error if they exceed the view.
     [[nodiscard]] constexpr strided_view subview(extents_type const& offsets, extents_type const& extents) const
     {
         bool none = false;
@@ -146,7 +146,7 @@ public:
         }
         return strided_view(none ? data_ : data_ + place(offsets), extents, strides_);
     }
-    /// What has this index in a dimension. Throws usage_error if there is no such dimension or index.
+    /// The elements with this index in a dimension. Throws usage_error for a dimension or index out of range.
     [[nodiscard]] constexpr strided_view<T, N - 1> slice(std::size_t dimension, std::size_t index) const
         requires(N > 1)
     {
@@ -191,9 +191,9 @@ strided_view(Range&&) -> strided_view<std::remove_reference_t<std::ranges::range
 template <mdspan_like M>
 strided_view(M const&) -> strided_view<typename M::element_type, M::rank()>;
 
-/// Copies all elements to where those of the same index lie in `to`; the arrays do not overlap. Goes along rows, in tiles where the arrays
-/// are transposed, by the kernels of derived datatypes; allocates nothing. Throws usage_error where the extents differ, or where a stride
-/// of `to` is 0.
+/// Copies all elements to those with the same index in `to`; the arrays must not overlap. Copies along rows, and in tiles if the arrays are
+/// transposed, with the kernels of derived datatypes; allocates nothing. Throws usage_error if the extents differ, or if a stride of `to`
+/// is 0.
 template <class T, class U, std::size_t N>
     requires(std::is_same_v<std::remove_const_t<U>, T>)
 void copy(strided_view<T, N> to, strided_view<U, N> from)
@@ -204,7 +204,7 @@ void copy(strided_view<T, N> to, strided_view<U, N> from)
     detail::copy_strided(to.data_handle(), to.strides().data(), from.data_handle(), {N, from.extents().data(), from.strides().data()},
                          sizeof(T));
 }
-/// From a row that has the elements in row-major order, and back. Throws usage_error where it has not as many, too.
+/// From a contiguous range in row-major order, and back. Throws usage_error also for another number of elements.
 template <class T, std::size_t N>
 void copy(strided_view<T, N> to, std::type_identity_t<std::span<T const>> row)
 {
@@ -216,7 +216,7 @@ void copy(std::type_identity_t<std::span<std::remove_const_t<T>>> row, strided_v
     copy(strided_view<std::remove_const_t<T>, N>(detail::checked_row(row, from.size()), from.extents()), from);
 }
 
-/// A view lent to a call: its elements stay as they are until the call was sent (call::sent).
+/// A view lent to a call: its elements must not change until the call is sent (call::sent).
 template <class T, std::size_t N>
 class borrowed_view {
 public:

@@ -1,5 +1,5 @@
 #pragma once
-// Teams: processes that do operations together, each with its part of the data. On one machine they load and store in each other's memory.
+// Teams: processes with collective operations. On one machine they load and store in each other's memory.
 
 #include <towline/collectives.hpp>
 #include <towline/future.hpp>
@@ -15,7 +15,7 @@ namespace towline {
 
 class world;
 
-/// The operations of a team as futures; lives no longer than the call: t.start().all_reduce(v).
+/// The operations of a team as futures; a temporary: t.start().all_reduce(v).
 class started_operations : public team_operations<started_operations> {
 private:
     friend class team;
@@ -37,17 +37,17 @@ private:
     std::shared_ptr<detail::team_core> const& core_;
 };
 
-/// Some processes of the world, with ranks of their own. Movable; ends at every rank whenever that likes, when nothing that it started is
-/// under way, and before the world.
+/// Some processes of the world, with ranks in the team. Movable. Each rank may destroy it at any time, when no operation that it started is
+/// in flight, and before the world.
 class team : public team_operations<team> {
 public:
-    /// The color of those who join no team.
+    /// The color of ranks that join no team.
     static constexpr int none = -1;
 
-    /// All processes of the world. Teams, also those of `split`, are made in the same order by all ranks that they have in common, and by
-    /// one thread of a process at a time (usage_error).
+    /// A team of all processes of the world. All ranks make their common teams, also those of `split`, in the same order, and one thread of
+    /// a process at a time (usage_error).
     explicit team(world const&);
-    /// In no team: rank -1 of 0.
+    /// No team: rank -1 of 0.
     team() noexcept = default;
     ~team() = default;
     team(team&&) noexcept = default;
@@ -55,10 +55,10 @@ public:
 
     [[nodiscard]] int rank() const noexcept;
     [[nodiscard]] int size() const noexcept;
-    /// Where a rank of the team is. Throws usage_error for one that is none.
+    /// The process of a rank of the team. Throws usage_error for a rank out of range.
     [[nodiscard]] locality at(int rank) const;
 
-    /// An operation: those who give the same color are a team, in the order of `key` (of equal ones in that of their ranks). `none`: in no
+    /// A collective operation: ranks with the same color form a team, in the order of `key`, and of ranks if keys are equal. `none`: no
     /// team.
     [[nodiscard]] team split(int color, int key = 0);
 

@@ -1,6 +1,6 @@
 #pragma once
-// Everything for remote calls. Of the standard library travel numbers, std::string, all containers, pairs, tuples, optionals, variants,
-// unique_ptr, bitset and chrono's durations; towline/archive_complex.hpp and archive_filesystem.hpp have the rest.
+// Includes everything for remote calls. Supported types of the standard library: numbers, std::string, all containers, pairs, tuples,
+// optionals, variants, unique_ptr, bitset and chrono's durations; further ones in towline/archive_complex.hpp and archive_filesystem.hpp.
 
 #include <towline/archive_bitset.hpp>
 #include <towline/archive_chrono.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// The version of the library: of the headers a program was built with, and of the library it runs on.
+// The version of the headers that a program was built with, and of the library that it runs on.
 
 #define TOWLINE_VERSION_MAJOR 0
 #define TOWLINE_VERSION_MINOR 1

@@ -1,5 +1,5 @@
 #pragma once
-// Many futures at once: when_all, when_any.
+// Waiting for several futures: when_all, when_any.
 
 #include <towline/future.hpp>
 
@@ -13,7 +13,7 @@ namespace towline {
 
 namespace detail {
 
-/// Counts states down; notified inline by each, holds one reference to the result's producer end.
+/// Counts states down. Each state notifies it directly. Holds the producer's reference to the result.
 class countdown {
 public:
     explicit countdown(std::size_t n) : left_(n) {}
@@ -130,7 +130,7 @@ private:
     countdown_waiter waiters_[sizeof...(T) + 1];
 };
 
-/// The first of several states to become ready; stays until the last one let go of its waiter.
+/// The first of several states to become ready; lives until the last state has released its waiter.
 template <class T>
 class any_of final : public state<std::size_t> {
     struct entry : waiter {
@@ -199,8 +199,8 @@ future<std::size_t> first_of_all(Futures const& futures)
 
 } // namespace detail
 
-/// Ready when every future is: their values in order (void: future<void>). If some failed, the first by position is thrown, after all
-/// ended.
+/// Ready when every future is: their values in order (void: future<void>). If some failed, throws the error of the first by position, after
+/// all have ended.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>>&& futures)
 {
@@ -213,7 +213,7 @@ template <class T>
     return detail::access::make(std::move(mine));
 }
 
-/// The same for what async returned, as it is.
+/// The same for the results of async.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<call<T>>&& calls)
 {
@@ -221,8 +221,8 @@ template <class T>
     return when_all(std::move(futures));
 }
 
-/// The same for futures of different types: a tuple of values (void: std::monostate). Both use the futures up, and throw usage_error,
-/// using up none, if one has no state.
+/// The same for futures of different types: a tuple of values (void: std::monostate). Both consume the futures. If one has no state, they
+/// throw usage_error and consume none.
 template <class... Futures>
     requires(sizeof...(Futures) > 0 && (!std::is_lvalue_reference_v<Futures> && ...))
 [[nodiscard]] auto when_all(Futures&&... futures)
@@ -238,7 +238,7 @@ template <class... Futures>
     }(futures...);
 }
 
-// Futures move: one that stays where it is cannot be used up.
+// Futures must be moved: an lvalue cannot be consumed.
 template <class Future, class... Futures>
     requires(std::is_lvalue_reference_v<Future> || (std::is_lvalue_reference_v<Futures> || ...))
 auto when_all(Future&&, Futures&&...)
@@ -248,8 +248,8 @@ auto when_all(Future&&, Futures&&...)
     return future<detail::any_result>();
 }
 
-/// Ready when one of the futures is: its index; of several the one that became ready first. The futures stay with
-/// the caller. Throws usage_error for an empty vector.
+/// Ready when one of the futures is: its index, the first to become ready. The futures stay with the caller. Throws usage_error for an
+/// empty vector.
 template <class T>
 [[nodiscard]] future<std::size_t> when_any(std::vector<future<T>> const& futures)
 {

@@ -1,4 +1,4 @@
-// Decoding: what the reader does out of line, and how it names what is wrong with an archive.
+// Decoding: the reader's functions out of line, and its error texts.
 
 #include <towline/archive_reader.hpp>
 

@@ -1,4 +1,4 @@
-// Encoding: what the writer does out of line.
+// Encoding: the writer's functions out of line.
 
 #include <towline/archive_writer.hpp>
 
@@ -99,7 +99,7 @@ std::span<std::byte const> archive_writer::index()
             *begin_ |= std::byte{flag_chunks};
         }
         sealed_ = true;
-        end_ = p_; // the next write needs to grow, which says no
+        end_ = p_; // the next write must grow the room, which throws
     }
     return {begin_, written()};
 }

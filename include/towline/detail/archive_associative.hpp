@@ -1,5 +1,6 @@
 #pragma once
-// What maps and sets share: a count, then keys (and values) in the order of iteration. Keys stay in the index: a reader needs them at once.
+// Shared by maps and sets: a count, then keys (and values) in the order of iteration. Keys stay in the index, because a reader compares
+// them while it decodes.
 
 #include <towline/archive.hpp>
 
@@ -36,7 +37,7 @@ template <class K> K make_key(archive_reader& r, in_cursor& c, std::uint32_t dep
     r.fail_value(c.p, "a key that was there before", "every key once", type);
 }
 
-/// Reads n and prepares: at least Min bytes an element, links and hash bucket estimated at four pointers.
+/// Reads n and checks it: at least Min bytes an element; the budget counts four pointers an element for links and hash buckets.
 template <class C, std::size_t Min, std::size_t Cost>
 archive_reader::counted begin_nodes(archive_reader& r, in_cursor c, C& v, std::uint32_t depth)
 {

@@ -1,5 +1,5 @@
 #pragma once
-// Which types are their own encoding: the bytes in memory are the bytes in the archive, and any bytes are a valid value.
+// Types that are their own encoding: the archive has their bytes in memory, and all bytes are valid values.
 
 #include <towline/archive_chunk.hpp>
 #include <towline/detail/members_bind.hpp>
@@ -15,8 +15,8 @@ static_assert(std::endian::native == std::endian::little, "towline: the archive 
 
 namespace towline {
 
-/// Opts an enum in to a range check: specialise it with `static constexpr E min = ..., max = ...;`. Other enums accept every value of
-/// their underlying type.
+/// Gives an enum a range check: specialise it with `static constexpr E min = ..., max = ...;`. Other enums accept every value of their
+/// underlying type.
 template <class E> struct enum_range;
 
 namespace detail {
@@ -36,7 +36,7 @@ concept has_serializer = requires { sizeof(serializer<T>); };
 template <class T>
 concept has_members = requires(T& t) { t.members(); } || requires(T const& t) { t.members(); };
 
-/// An aggregate class whose members we find ourselves.
+/// An aggregate class whose members the library finds.
 template <class T>
 concept plain_aggregate =
     std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_union_v<T> && !is_std_array<T> && !has_members<T>;

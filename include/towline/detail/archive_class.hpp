@@ -21,13 +21,13 @@ template <plain_aggregate T>
     requires(!bitwise<T>)
 struct codec<T> : aggregate_codec<T, members_of<T>> {};
 
-/// The tuple of references that members() gives, of a const object if there is such a function.
+/// The tuple of references from members(); of a const object if there is such an overload.
 template <class V> [[gnu::always_inline]] inline auto members_tuple(V& v)
 {
     if constexpr (requires { v.members(); }) {
         return v.members();
     } else {
-        return const_cast<std::remove_const_t<V>&>(v).members(); // only looked at
+        return const_cast<std::remove_const_t<V>&>(v).members(); // only read
     }
 }
 
@@ -39,8 +39,8 @@ template <class T, class... M> struct hook_codec<T, std::tuple<M&...>> : members
     static consteval std::size_t head() { return refillable ? list::head() : list::fixed(); }
     template <class V, class F> [[gnu::always_inline]] static decltype(auto) visit(V& v, F&& f) { return std::apply(f, members_tuple(v)); }
 
-    /// Where T is made from the members, by the constructor that takes them in order. It may look into them: no chunks; and one is made
-    /// after the other, so they stand whole, not as heads and tails.
+    /// For a T that is constructed from its members, in order. The constructor may read them, so they are no chunks; and they are decoded
+    /// one after another, so they are not split into heads and tails.
     template <class V> static out_cursor put(archive_writer& w, out_cursor c, V& v, std::uint32_t depth)
     {
         if constexpr (refillable) {
@@ -62,7 +62,7 @@ template <class T, class... M> struct hook_codec<T, std::tuple<M&...>> : members
     }
     static T make_parts(archive_reader& r, std::byte const* head, in_cursor&, std::uint32_t depth)
     {
-        in_cursor c{head}; // it is all there
+        in_cursor c{head}; // the whole head is available
         return make(r, c, depth);
     }
 };
@@ -75,9 +75,9 @@ struct codec<T> : hook_codec<T, decltype(members_tuple(std::declval<T&>()))> {};
 template <class T>
 concept is_range_serializer = requires { requires serializer<T>::is_range; };
 
-/// A type with a serializer. It calls out, so the cursor goes back into writer and reader; a value that left nothing in the index gets
-/// one zero byte there. A serializer that says is_range writes one range and reads it by read_range: the first byte of its count goes to
-/// the head, as that of a vector does.
+/// A type with a serializer. The cursor goes back into writer and reader, because the serializer uses these. A value that wrote nothing to
+/// the index gets one zero byte there. A serializer with is_range writes one range and reads it by read_range: the first byte of its count
+/// goes to the head, as that of a vector does.
 template <class T> struct serializer_codec : varying_codec<1, is_range_serializer<T> ? 1 : 0> {
     using custom = serializer<T>;
     static constexpr bool loads_into = requires(archive_reader& r, T& v) { custom::load_into(r, v); };
@@ -99,7 +99,7 @@ template <class T> struct serializer_codec : varying_codec<1, is_range_serialize
         return c;
     }
     template <class V> static void put_head(archive_writer&, std::byte* h, V&) { *h = std::byte{0}; }
-    /// The range begins on the byte before the tail, which gets its own back.
+    /// The range begins at the byte before the tail; that byte is restored.
     template <class V> static out_cursor put_tail(archive_writer& w, std::size_t head, out_cursor c, V& v, std::uint32_t depth)
     {
         c = w.ensure(c, 1);

@@ -1,24 +1,24 @@
 #pragma once
-// How a type finds its codec, and what a codec is.
+// The codec of a type: what it has, and how it is found.
 //
-// A value has a head, whose size its type says, and a tail. Numbers are all head; contiguous ranges have the first byte of their count as
-// head; arrays, aggregates and tuples have the heads of their parts, one after the other; the other types are all tail. A vector is the
-// heads of all elements, then their tails. So decoding an element does not wait for the length of the one before, and heads are checked for
-// room once for the whole vector.
+// A value has a head, whose size depends only on its type, and a tail. Numbers have only a head; the head of a contiguous range is the
+// first byte of its count; arrays, aggregates and tuples have the heads of their parts, in order; other types have only a tail. A vector is
+// the heads of all elements, then their tails. So decoding an element does not wait for the length of the one before, and heads are checked
+// for room once for the whole vector.
 //
 // codec<T> has
-//     head()       bytes of the head; 0 for a type that is all tail
+//     head()       bytes of the head; 0 for a type that has only a tail
 //     fixed()      the same if there is no tail, else 0
-//     min_size()   the least bytes that a value takes; never 0: a count of values is never more than the bytes there are
-//     heap_cost()  what an object allocates before it holds anything (a deque does)
+//     min_size()   least bytes of a value; never 0, so that a count of values never exceeds the number of bytes
+//     heap_cost()  bytes that an empty object allocates (a deque does)
 //     refillable   a value can be read into an existing object, and T has a default constructor
-//     holds_view   the decoded value looks into the message
+//     holds_view   the decoded value refers to the message
 // and
-//     store, load             if fixed (no checks of room, the caller made them)
+//     store, load             if fixed (without checks of room, which the caller makes)
 //     put_head, put_tail, get_parts    if there is a head and a tail
-//     put, get                if all is tail
-// and, where refillable is false, make_parts (with a head) or make (without).
-// An object being written is `V&`: const if it is lent, not const if it may be given away.
+//     put, get                if there is only a tail
+// and, if refillable is false, make_parts (with a head) or make (without).
+// An object being written is `V&`: const if it is lent, not const if it may change owner.
 
 #include <towline/archive_reader.hpp>
 #include <towline/archive_writer.hpp>
@@ -50,14 +50,14 @@ template <class T> consteval std::size_t min_size()
 {
     return codec_of<T>::min_size();
 }
-/// Bytes on the budget for one T in memory of its own.
+/// Bytes charged to the budget for one separately allocated T.
 template <class T> consteval std::size_t cost()
 {
     return sizeof(T) + codec_of<T>::heap_cost();
 }
 template <class T> inline constexpr bool refillable = codec_of<T>::refillable;
 
-/// Of a codec whose encoding always takes Size bytes.
+/// Base of a codec whose encoding always takes Size bytes.
 template <std::size_t Size> struct fixed_codec {
     static constexpr bool refillable = true;
     static constexpr bool holds_view = false;
@@ -67,7 +67,7 @@ template <std::size_t Size> struct fixed_codec {
     static consteval std::size_t heap_cost() { return 0; }
 };
 
-/// Of a codec whose encoding takes Min bytes or more, Head of them in the head.
+/// Base of a codec whose encoding takes Min bytes or more, Head of them in the head.
 template <std::size_t Min = 1, std::size_t Head = 0> struct varying_codec {
     static constexpr bool refillable = true;
     static constexpr bool holds_view = false;
@@ -77,7 +77,7 @@ template <std::size_t Min = 1, std::size_t Head = 0> struct varying_codec {
     static consteval std::size_t heap_cost() { return 0; }
 };
 
-/// Writes the head to h, where there is room for it.
+/// Writes the head to h, which has room for it.
 template <class V> [[gnu::always_inline]] inline void put_head(archive_writer& w, std::byte* h, V& v)
 {
     using codec = codec_of<V>;
@@ -114,7 +114,7 @@ template <class V> [[gnu::always_inline]] inline out_cursor put_value(archive_wr
     return put_tail(w, w.offset(c) - size, c, v, depth);
 }
 
-/// A value from its head, which is all there, and its tail.
+/// Decodes a value from its head, which is available, and its tail.
 template <class T>
 [[gnu::always_inline]] inline in_cursor get_parts(archive_reader& r, std::byte const* head, in_cursor c, T& v, std::uint32_t depth)
 {
@@ -144,7 +144,7 @@ template <class T>
     }
 }
 
-/// The head at the cursor, which moves behind it.
+/// Returns the head at the cursor, and moves the cursor behind it.
 template <class T> [[gnu::always_inline]] inline std::byte const* take_head(archive_reader& r, in_cursor& c)
 {
     std::byte const* const head = c.p;

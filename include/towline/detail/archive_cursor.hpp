@@ -1,6 +1,6 @@
 #pragma once
-// The cursors of writer and reader. They travel by value, each in one register: held in a member, every byte stored might alias them, and
-// with the end beside it GCC keeps the pair in memory. The ends are members: they are compared with, so their loads delay nothing.
+// The cursors of writer and reader. They are passed by value, each in one register: as members, every stored byte might alias them, and
+// together with the end GCC keeps the pair in memory. The ends are members: they are only compared, so that their loads delay nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
     return value;
 }
 
-/// memcpy that does not call out for the sizes of names and short arrays: moves of one width, the last of which overlaps the one before.
+/// memcpy without a call for the sizes of names and short arrays: moves of one width, the last of which overlaps the one before.
 [[gnu::always_inline]] inline void copy_bytes(void* to, void const* from, std::size_t n)
 {
     auto* d = static_cast<std::byte*>(to);
@@ -52,7 +52,7 @@ template <class T> [[gnu::always_inline]] inline T load_raw(std::byte const* p)
         }
     } else if (n <= 64) {
         ends(std::integral_constant<std::size_t, 32>{});
-    } else if (n <= 128) { // as few stores as can be: they are what this waits for
+    } else if (n <= 128) { // as few stores as possible: stores limit this
         std::memcpy(d, s, 32);
         std::memcpy(d + 32, s + 32, 32);
         if (n > 96) {

@@ -1,5 +1,5 @@
 #pragma once
-// The codec of anything that is a list of members: the heads of all, then the tails.
+// The codec of lists of members: the heads of all, then the tails.
 
 #include <towline/detail/archive_codec.hpp>
 #include <towline/detail/archive_scalar.hpp>
@@ -11,8 +11,8 @@ namespace towline::detail {
 
 template <class M> inline constexpr bool is_slot = !std::is_const_v<M> && !std::is_reference_v<M>;
 
-/// Runs of members that are their bytes in memory. If those of a run lie one behind the other in the object, as they do in the archive,
-/// they move at one stroke; whether they do the compiler sees from the members' addresses.
+/// Runs of bitwise members. If those of a run are contiguous in the object, as in the archive, one copy moves them; the compiler decides
+/// this from the members' addresses.
 template <class... M> struct raw_runs {
     static constexpr bool raw[sizeof...(M)] = {(bitwise<std::remove_cv_t<M>> && !has_serializer<std::remove_cv_t<M>>)...};
     static constexpr std::size_t sizes[sizeof...(M)] = {sizeof(M)...};
@@ -31,7 +31,7 @@ template <class... M> struct raw_runs {
         }
         return i;
     }
-    static consteval std::size_t bytes(std::size_t from, std::size_t to) // of both and what is between
+    static consteval std::size_t bytes(std::size_t from, std::size_t to) // of both and everything between
     {
         std::size_t sum = 0;
         for (; from <= to; ++from) {

@@ -81,10 +81,10 @@ template <class E> struct range_codec : varying_codec<1, 1> {
     }
 };
 
-// Most counts are one byte, and most objects that are decoded into have the size that is needed: decoders ask for that in as few
-// instructions as there can be, and leave the rest to functions of their own, out of line.
+// Most counts take one byte, and most decoded objects have the right size already. Decoders test for that in few instructions and call
+// functions out of line for everything else.
 
-/// The n bitwise elements behind the count at p, n below count_u16. They may go beyond the end of the archive, see archive_reader::inside.
+/// The n bitwise elements behind the count at p; n is below count_u16. They may end beyond the archive, see archive_reader::inside.
 template <class E> struct few_elements {
     std::uintptr_t first;
     std::uintptr_t end;
@@ -99,7 +99,7 @@ template <class E> struct few_elements {
     [[gnu::always_inline]] in_cursor behind() const noexcept { return {reinterpret_cast<std::byte const*>(end)}; }
 };
 
-/// Where n bitwise elements lie in the index, all of them inside.
+/// The address of n bitwise elements in the index, checked to be inside.
 template <class E, class T> std::byte const* elements_at(archive_reader const& r, archive_reader::counted n)
 {
     std::size_t const padding = padding_at<alignof(E)>(n.p);
@@ -200,7 +200,7 @@ private:
                 n = v.size();
             }
             head = c.p;
-            c.p += n * size; // no more than there is: head_size <= min_size
+            c.p += n * size; // at most the remaining bytes: head_size <= min_size
             for (auto& e : v) {
                 c = detail::get_parts(r, head, c, e, depth + 1);
                 head += size;
@@ -216,7 +216,7 @@ private:
         }
         return c;
     }
-    /// The count, after v got room for it.
+    /// Reads the count, and gives v room for it.
     static archive_reader::counted count_elements(archive_reader& r, std::byte const* head, in_cursor c, vector& v)
     {
         auto const n = r.plain(r.get_rest_of_count(*head, c, typeid(vector)), c, typeid(vector));

@@ -70,7 +70,7 @@ struct codec<E> : fixed_codec<sizeof(E)> {
     }
 };
 
-/// For types without content: one zero byte, so that a count of values is never more than the bytes there are.
+/// For types without content: one zero byte, so that a count of values never exceeds the number of bytes.
 template <class T> struct empty_codec : fixed_codec<1> {
     static constexpr bool refillable = std::is_default_constructible_v<T>;
     static void store(std::byte* p, T const&) { *p = std::byte{0}; }

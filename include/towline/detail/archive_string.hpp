@@ -20,8 +20,8 @@ template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> 
         auto const n = std::to_integer<std::size_t>(*head);
         few_elements<C> const few(c.p, n);
 #if defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
-        // Its strings have room for 15 characters and a zero, always: where the archive goes on that far, a short text moves at one
-        // stroke.
+        // libstdc++ strings always have room for 15 characters and a zero. If the archive has that many bytes left, one move copies a short
+        // text.
         if constexpr (sizeof(C) == 1 && std::is_same_v<A, std::allocator<C>>) {
             if (n < 16 && r.has_16(c)) [[likely]] {
                 if (v.size() == n) [[likely]] {
@@ -36,14 +36,14 @@ template <class C, class Tr, class A> struct codec<std::basic_string<C, Tr, A>> 
         }
 #endif
         if (v.size() == n && n < count_u16 && r.inside(few.end)) [[likely]] {
-            copy_bytes(v.data(), few.data(), n * sizeof(C)); // assign() would call out
+            copy_bytes(v.data(), few.data(), n * sizeof(C)); // assign() would be a call
             return few.behind();
         }
         return get_any(r, head, c, v);
     }
 
 private:
-    /// More than the capacity: strings at least double.
+    /// Charges n characters beyond the capacity: strings at least double it.
     static void book(archive_reader& r, string const& v, std::uint64_t n)
     {
         r.charge(std::max<std::uint64_t>(n, 2 * v.capacity()) + 1, sizeof(C), typeid(string));
@@ -69,7 +69,7 @@ private:
         r.seek(c);
         std::size_t const i = r.next_chunk(n, sizeof(C), typeid(string));
         if (n * sizeof(C) < min_chunk_threshold) {
-            v.reserve(min_chunk_threshold); // out of the string object: what is fetched later must find its place
+            v.reserve(min_chunk_threshold); // not inside the string object: fetched data must find their place
         }
         if (n > v.capacity()) {
             book(r, v, n);

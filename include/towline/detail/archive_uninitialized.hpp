@@ -1,6 +1,6 @@
 #pragma once
-// Making room in a vector for elements that are about to be overwritten, or letting it own memory in which they lie already. libstdc++ lets
-// a derived class name the three pointers of a vector; elsewhere elements are written twice, and never adopted.
+// Makes room in a vector for elements that are overwritten next, or lets it own memory that has them already. libstdc++ lets a derived
+// class name the three pointers of a vector; with other libraries elements are written twice, and memory is never adopted.
 
 #include <cstddef>
 #include <memory>
@@ -25,15 +25,15 @@ inline constexpr bool opens =
 template <class E, class A> inline constexpr bool opens = false;
 #endif
 
-/// A vector of this type can own memory that it did not allocate. Its allocator is stateless, and releases by the global operator delete.
-/// The vectors of _GLIBCXX_DEBUG know more of themselves than the three pointers.
+/// True if a vector of this type can own memory that it did not allocate: its allocator is stateless, and releases by the global operator
+/// delete. Vectors of _GLIBCXX_DEBUG have more members than the three pointers.
 #ifdef _GLIBCXX_DEBUG
 template <class E, class A> inline constexpr bool adopts = false;
 #else
 template <class E, class A> inline constexpr bool adopts = opens<E, A>;
 #endif
 
-/// v owns n elements at `block`, which the global operator delete may release; what it had is released.
+/// Makes v own n elements at `block`, which the global operator delete may release; releases its old memory.
 template <class E, class A>
     requires adopts<E, A>
 void adopt_elements(std::vector<E, A>& v, void* block, std::size_t n) noexcept
@@ -44,8 +44,8 @@ void adopt_elements(std::vector<E, A>& v, void* block, std::size_t n) noexcept
     p._M_finish = p._M_end_of_storage = p._M_start + n;
 }
 
-/// v.size() becomes n, which is not above its capacity; the elements hold anything. resize() would write each of them first: a second pass
-/// over memory, and for a big block the one that takes the page faults.
+/// Sets v.size() to n, at most its capacity, and leaves the elements uninitialised. resize() would write each of them first: a second pass
+/// over memory, and for large blocks the one with the page faults.
 template <class E, class A> [[gnu::always_inline]] inline void set_size(std::vector<E, A>& v, std::size_t n)
 {
 #ifdef __GLIBCXX__

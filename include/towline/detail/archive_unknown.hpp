@@ -1,5 +1,5 @@
 #pragma once
-// What is left: types that we know nothing about. One error that says the cure, and members enough that no other error follows.
+// All other types, which have no codec: one error that names the cure, and enough members that no other error follows.
 
 #include <towline/detail/archive_codec.hpp>
 

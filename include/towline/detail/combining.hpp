@@ -1,5 +1,5 @@
 #pragma once
-// From an operation on two elements to one on rows of them. Internal.
+// Converts an operation on two elements to one on rows. Internal.
 
 #include <towline/detail/team_api.hpp>
 #include <towline/reductions.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// What runs after a future: future::then. Internal; included by towline/future.hpp.
+// Continuations of futures: future::then. Internal; included by towline/future.hpp.
 
 #include <towline/future.hpp>
 
@@ -12,7 +12,7 @@ namespace towline {
 
 namespace detail {
 
-/// Sets `to` from calling f(args...): its value, the value of the future that it returns, or what it throws.
+/// Completes `to` with f(args...): its value, the value of the future that it returns, or its exception.
 template <class To, class F, class... Args>
 void set_from_call(state<To>& to, F&& f, Args&&... args) noexcept
 {
@@ -36,7 +36,7 @@ void set_from_call(state<To>& to, F&& f, Args&&... args) noexcept
 
 template <class F, class T>
 struct continuation_result {
-    // The value is preferred where a generic lambda takes both.
+    // A generic lambda that accepts both gets the value.
     static constexpr bool by_value = std::is_invocable_v<F&&, T>;
     using type = typename std::conditional_t<by_value, std::invoke_result<F&&, T>, std::invoke_result<F&&, future<T>>>::type;
 };
@@ -62,7 +62,7 @@ public:
     }
 
 private:
-    /// Either `call` takes the state that comes before, or `cancel` a copy of it.
+    /// `call` takes the preceding state, or `cancel` a copy of it.
     state_ref<state<T>> take_from(bool all) noexcept
     {
         while (from_in_use_.exchange(true, std::memory_order_acquire))

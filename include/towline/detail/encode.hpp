@@ -1,5 +1,5 @@
 #pragma once
-// How arguments become a parcel, by what the parameter is and how the argument was given. Internal.
+// Encodes arguments into a parcel, depending on the parameter's type and how the argument was passed. Internal.
 
 #include <towline/archive.hpp>
 #include <towline/detail/mistakes.hpp>
@@ -21,13 +21,13 @@ class serialize_buffer;
 
 namespace towline::detail {
 
-/// Copies of it share their memory: the copy that the parcel keeps is what is lent.
+/// True for types whose copies share memory: the parcel's copy is lent.
 template <class T>
 inline constexpr bool shared_handle = requires { typename T::shares_on_copy; };
 template <class T>
 inline constexpr bool shared_handle<serialize_buffer<T>> = true;
 
-/// Bytes that an argument has outside of itself, when a look is enough to say; else "many".
+/// Bytes that an argument owns outside its object, if its size tells; else "many".
 template <class T>
 std::size_t outside_bytes(T const& value)
 {
@@ -39,7 +39,7 @@ std::size_t outside_bytes(T const& value)
         return ~std::size_t{0};
 }
 
-/// Writes an argument with strides, or one for a parameter with strides; true if its block has to be captured. In strided_archive.hpp.
+/// Writes an argument with strides, or one for a parameter with strides; true if its block must be captured. In strided_archive.hpp.
 template <class Wire, class A>
 bool put_strided(parcel& out, A const& argument);
 
@@ -64,7 +64,7 @@ void encode_argument(parcel& out, A&& argument)
         else
             w.write(std::move(kept));
     } else if constexpr (view && !std::is_lvalue_reference_v<A> && !is_view<given>) {
-        // A temporary that the parameter will look into.
+        // A temporary that the parameter refers to.
         auto const& kept = out.hold([&]() -> given { return std::forward<A>(argument); });
         wire const seen = kept;
         w.write(seen);
@@ -98,7 +98,7 @@ void encode_all(type_list<P...>, parcel& out, A&&... arguments)
     (encode_argument<P>(out, std::forward<A>(arguments)), ...);
 }
 
-/// Packed arguments: one behind the other, without gaps. `places` are those of the blocks that leave. Returns their end.
+/// Packs arguments without gaps. `places` are those of the blocks that change owner. Returns the end.
 template <class... P, class... A>
 std::byte* pack(type_list<P...>, std::byte* to, [[maybe_unused]] std::uint64_t const* places, A&&... arguments)
 {
@@ -112,7 +112,7 @@ std::byte* pack(type_list<P...>, std::byte* to, [[maybe_unused]] std::uint64_t c
     return to;
 }
 
-/// Blocks may leave an argument only if it is given away as it is.
+/// Blocks of an argument may change owner only if it is passed on unchanged.
 template <class P, class A>
 inline constexpr bool lets_blocks_go = extent_of<wire_type<P>>().handles == 0 || std::is_same_v<wire_type<P>, A>;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What runs at the callee: decode, call, encode the result; and what decodes the result at the caller. Internal.
+// Runs a call at the callee (decode, call, encode the result), and decodes the result at the caller. Internal.
 
 #include <towline/detail/encode.hpp>
 #include <towline/future.hpp>
@@ -15,23 +15,23 @@
 
 namespace towline::detail {
 
-/// A call's result on the wire: what a function returns, or what the future that it returns holds.
+/// The type of a call's result on the wire: what the function returns, or the value of the future that it returns.
 template <class R>
 using result_type = wire_type<typename unwrapped<wire_type<R>>::type>;
 
-/// Answers with an archive of what make() returns.
+/// Answers with an archive of make().
 template <class Make>
 void reply_with_archive(invocation& in, Make&& make)
 {
     parcel out;
     auto& value = out.hold(std::forward<Make>(make));
-    in.running = false;  // what fails from here on is not the function's
+    in.running = false;  // later errors are not the function's
     out.writer().write(std::move(value));
     out.end_argument(false);
     in.reply(out);
 }
 
-/// Answers with packed values; false, and nothing was sent, if a block in them cannot change owner.
+/// Answers with packed values; false, and nothing is sent, if a block in them cannot change owner.
 template <class R>
 bool reply_with_values(invocation& in, R& value)
 {
@@ -76,7 +76,7 @@ void run_and_reply(invocation& in, F&& call)
 
 [[noreturn]] void throw_packing_mismatch();
 
-/// Packed values as a tuple.
+/// Reads packed values as a tuple.
 template <class... P>
 std::tuple<wire_type<P>...> unpack(type_list<P...>, message_view& m)
 {
@@ -137,7 +137,7 @@ struct function_action {
     }
 };
 
-/// The entry of an action: one object per program, registered before main because it is odr-used by a call.
+/// The entry of an action: one object per program. A call uses it, so that it is registered before main.
 template <class Action>
 struct registration {
     inline static action_entry entry{typeid(Action).name(), Action::identity(), &Action::run, Action::is_small};
@@ -172,7 +172,7 @@ void complete_call(state_base& base, message_view& m)
     s.complete();
 }
 
-/// The results of many.
+/// Completes the state of a broadcast from all its replies.
 template <class R>
 struct list_of {
     using type = std::vector<R>;
@@ -191,7 +191,7 @@ void complete_broadcast(state_base& base, std::span<message_view* const> replies
         std::vector<R> values;
         values.reserve(replies.size());
         for (message_view* const m : replies) {
-            // Through a state, so that both forms of a reply are decoded in one place.
+            // A temporary state, so that one function decodes both forms of a reply.
             state_ref one(new state<R>);
             complete_call<R>(*one.get(), *m);
             values.push_back(one->take());

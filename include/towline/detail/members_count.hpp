@@ -12,7 +12,7 @@ namespace towline::detail {
 
 inline constexpr std::size_t max_members = 64;
 
-/// Converts to whatever a member wants. Never defined: only for unevaluated initialisers.
+/// Converts to the type of any member. Never defined: only for unevaluated initialisers.
 struct anything {
     template <class T> operator T() const;
 };
@@ -177,7 +177,7 @@ template <class T, std::size_t N> consteval bool takes_braces()
     // clang-format on
 }
 
-template <class T, std::size_t Low, std::size_t High> consteval std::size_t last_braces() // Low pairs are taken, High are not
+template <class T, std::size_t Low, std::size_t High> consteval std::size_t last_braces() // Low pairs are accepted, High are not
 {
     if constexpr (Low + 1 == High) {
         return Low;
@@ -216,7 +216,7 @@ template <class T, std::size_t N> consteval std::size_t last_flat()
     }
 }
 
-/// Initialisers that the member at At swallows, of All in all: more than one for an array only.
+/// The number of initialisers, of All, that the member at At takes: more than one only for an array.
 template <class T, std::size_t At, std::size_t All, std::size_t N> consteval std::size_t group_at()
 {
     if constexpr (N <= 1) {

@@ -1,5 +1,6 @@
 #pragma once
-// What cannot be called remotely, found before anything is made of it: one error that says the cure, and no other follows. Internal.
+// Finds calls that cannot be made remotely before other templates are instantiated: one error that names the cure, and no other follows.
+// Internal.
 
 #include <towline/borrow.hpp>
 #include <towline/detail/packed.hpp>
@@ -59,14 +60,14 @@ struct strided_parts<borrowed_view<T, N>> {
 template <class T>
 inline constexpr bool is_strided = strided_parts<T>::rank != 0;
 
-/// Contiguous ranges have one encoding: what is borrowed may be read as any range of such elements.
+/// Contiguous ranges share one encoding: a borrowed range may be read as any range of such elements.
 template <class P, class E>
 inline constexpr bool passes_borrowed = requires(wire_type<P> const& p) {
     requires std::is_same_v<std::remove_cv_t<typename wire_type<P>::value_type>, E>;
     p.data();
     p.size();
 };
-/// As a view of as many dimensions, or as any range of the elements.
+/// Readable as a view of as many dimensions, or as any range of the elements.
 template <class P, class A>
 consteval bool passes_strided()
 {
@@ -132,7 +133,7 @@ consteval mistake first_of(mistake a, mistake b)
     return a != mistake::none ? a : b;
 }
 
-/// What is wrong with calling this with arguments of types A.
+/// The mistake in calling this with arguments of types A.
 template <class Signature, class... A, class... P>
 consteval mistake mistake_of_call(type_list<P...>)
 {
@@ -147,7 +148,7 @@ consteval mistake mistake_of_call(type_list<P...>)
     }
 }
 
-/// Says what is wrong, at compile time; true if nothing is.
+/// Reports a mistake at compile time; true if there is none.
 template <mistake M>
 consteval bool tell()
 {
@@ -192,14 +193,14 @@ consteval bool tell()
     return M == mistake::none;
 }
 
-/// True if the call can be made; else an error.
+/// True if the call can be made; else a compile-time error.
 template <class Action, class... A>
 consteval bool check_call()
 {
     return tell<mistake_of_call<Action, A...>(typename Action::parameters{})>();
 }
 
-// The place that a call goes to.
+// Destinations of calls.
 
 template <class T>
 struct is_future;  // future.hpp
@@ -234,7 +235,7 @@ consteval void tell_where()
                                            "towline::remote<T> for a member function");
 }
 
-/// Any argument, as the last choice: whoever means another function of this name (std::async) gets that one.
+/// Any argument, as the last overload: calls that mean another function of this name (std::async) select that one.
 struct whatever {
     whatever() = default;
     template <class T>

@@ -1,9 +1,9 @@
 #pragma once
-// Packed values: arguments and results that travel as their few bytes, one behind the other, without an archive. Internal.
+// Packed values: short arguments and results that travel contiguously, without an archive. Internal.
 //
-// Packed are bool, bitwise types, and aggregates, pairs and tuples of what is packed. A vector in shared memory is packed too when it
-// changes owner: as the place of its block and its length. Whether it can is known only when it is sent; if not, the whole list becomes an
-// archive.
+// Packable are bool, bitwise types, and aggregates, pairs and tuples of packable types. A vector in shared memory that changes owner is
+// packed, too, as its block's address and its length. Whether it can change owner is known only when it is sent; if not, the whole list
+// becomes an archive.
 
 #include <towline/detail/action.hpp>
 #include <towline/detail/archive_bitwise.hpp>
@@ -20,22 +20,22 @@
 
 namespace towline::detail {
 
-/// What travels for a parameter or a result.
+/// The type on the wire for a parameter or a result.
 template <class P>
 using wire_type = std::remove_cvref_t<P>;
 
-/// A block that changes owner, as it is packed. `where` is 0 for an empty one.
+/// A packed block that changes owner. `where` is 0 for an empty one.
 struct handed_block {
     std::uint64_t where;
     std::uint64_t count;
 };
 
 /// How a T that owns a block of the shared heap gives it away. Specialised by such types:
-///     bool may_leave(T const&)       nobody shares it, or it is empty
+///     bool may_leave(T const&)       true if it is not shared, or empty
 ///     handed_block block(T const&)   the address of its block in this process, and the number of its elements
 ///     void let_go(T&)                it owns nothing any more
 ///     element                        the type of its elements
-///     T adopt(void* block, count)    owns the block of so many elements; throws archive_error for a count that T cannot have
+///     T adopt(void* block, count)    takes over a block of `count` elements; throws archive_error for a count that T cannot have
 template <class T>
 struct block_handle;
 template <class T>
@@ -88,7 +88,7 @@ consteval packing packing_of()
     }
 }
 
-/// Bytes of a T when packed, and the handles in it.
+/// The packed size of a T, and the number of its blocks.
 struct packed_extent {
     std::size_t bytes = 0;
     std::size_t handles = 0;
@@ -110,14 +110,14 @@ consteval packed_extent extent_of()
 template <class... P>
 inline constexpr packed_extent extent_of_all = (packed_extent{} + ... + extent_of<wire_type<P>>());
 
-/// A list of values is packed if all are, and they are few bytes.
+/// True if a list of values is packable: all are, and they are few bytes.
 template <class... P>
 consteval bool packable()
 {
     return (... && (packing_of<wire_type<P>>() != packing::none)) &&
            extent_of_all<P...>.bytes <= (extent_of_all<P...>.handles == 0 ? max_packed : max_packed_handles);
 }
-/// Packed only if every block in it can change owner just now.
+/// True if it is packed only if every block in it can change owner at that moment.
 template <class... P>
 consteval bool packable_if_handed()
 {
@@ -138,7 +138,7 @@ decltype(auto) visit_packed(T& value, F&& f)
         return std::apply(std::forward<F>(f), value);
 }
 
-/// Asks for every block in the value whether it can change owner: `share(data, bytes)` says where it is for the receiver, or 0.
+/// Tests whether every block in the value can change owner: `share(data, bytes)` returns its address for the receiver, or 0.
 template <class T, class Share>
 bool share_blocks(T const& value, std::uint64_t*& places, Share&& share)
 {
@@ -158,7 +158,7 @@ bool share_blocks(T const& value, std::uint64_t*& places, Share&& share)
     }
 }
 
-/// Writes the value behind `to`; `places` are those of its blocks.
+/// Writes the value at `to`; `places` are those of its blocks.
 template <class T>
 void pack_one(std::byte*& to, T const& value, [[maybe_unused]] std::uint64_t const*& places)
 {
@@ -174,7 +174,7 @@ void pack_one(std::byte*& to, T const& value, [[maybe_unused]] std::uint64_t con
     }
 }
 
-/// What was handed over is no longer the value's.
+/// Removes handed-over blocks from the value.
 template <class T>
 void let_go_of_blocks(T& value)
 {
@@ -188,7 +188,7 @@ void let_go_of_blocks(T& value)
 [[noreturn]] void throw_bad_bool();
 [[noreturn]] void throw_bad_handed_block();
 
-/// Reads a value from `from`, where its bytes are all there. Takes over the blocks in it.
+/// Reads a value from `from`, which has all its bytes. Takes over the blocks in it.
 template <class T>
 T unpack_one([[maybe_unused]] message_view& m, std::byte const*& from)
 {
@@ -222,7 +222,7 @@ T unpack_one([[maybe_unused]] message_view& m, std::byte const*& from)
     }
 }
 
-/// All of a list, which is all there is.
+/// Throws unless the message has exactly the bytes of the list.
 template <class... P>
 void check_packed_size(message_view const& m)
 {

@@ -1,5 +1,5 @@
 #pragma once
-// A call's arguments, or its result, on the way out: index bytes, blocks, and the objects that the blocks lie in. Internal.
+// A call's outgoing arguments or result: index bytes, blocks, and the objects that own the blocks. Internal.
 
 #include <towline/archive_writer.hpp>
 #include <towline/detail/pool.hpp>
@@ -13,7 +13,7 @@
 
 namespace towline::detail {
 
-/// An object that stays until the message was sent.
+/// An object that lives until the message is sent.
 struct held : pooled {
     held* next = nullptr;
     virtual ~held() = default;
@@ -27,7 +27,7 @@ struct held_value final : held {
     T value;
 };
 
-/// Vectors whose capacity is used again.
+/// Vectors whose capacity is reused.
 struct parcel_room {
     parcel_room* next = nullptr;
     std::vector<std::byte> bytes;
@@ -36,16 +36,16 @@ struct parcel_room {
 
 class parcel {
 public:
-    /// `shares`: nothing may be given away, the message goes to several ranks.
+    /// `shares`: nothing changes owner, because the message goes to several ranks.
     explicit parcel(bool shares = false);
-    ~parcel();  ///< frees blocks that were given and not sent
+    ~parcel();  ///< frees given blocks that were not sent
     parcel(parcel const&) = delete;
     parcel& operator=(parcel const&) = delete;
 
     [[nodiscard]] archive_writer& writer() noexcept { return writer_; }
     [[nodiscard]] bool shares() const noexcept { return shares_; }
 
-    /// Keeps what make() returns until the message was sent.
+    /// Keeps the result of make() until the message is sent.
     template <class Make>
     auto& hold(Make&& make)
     {
@@ -53,7 +53,7 @@ public:
         h->next = std::exchange(held_, h);
         return h->value;
     }
-    /// Ends an argument: its blocks are lent, or captured when `send` is called because the caller may change them afterwards.
+    /// Ends an argument: its blocks are lent; or, if the caller may change them after `send`, captured there.
     void end_argument(bool captured)
     {
         room_->captured.resize(writer_.chunks().size(), captured);
@@ -61,10 +61,10 @@ public:
 
     // For the runtime:
     [[nodiscard]] bool captured(std::size_t chunk) const { return room_->captured[chunk] != 0; }
-    /// Index bytes with `extra` more behind them, to be filled.
+    /// The index bytes, followed by `extra` bytes for the caller to fill.
     [[nodiscard]] std::span<std::byte> close(std::size_t extra);
     [[nodiscard]] held* release_held() noexcept { return std::exchange(held_, nullptr); }
-    /// Given blocks have become the engine's.
+    /// The engine owns the given blocks now.
     void given_away() noexcept { sent_ = true; }
 
 private:

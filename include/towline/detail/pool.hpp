@@ -1,5 +1,5 @@
 #pragma once
-// Small objects that come and go with every call (future states, tasks) are recycled instead of returned to malloc.
+// Recycles the objects of every call (future states, tasks) instead of returning them to malloc.
 
 #include <cstddef>
 
@@ -7,7 +7,7 @@ namespace towline::detail {
 
 /// At least `size` bytes aligned to 16, from the calling thread's free lists; larger than 1 KiB from operator new.
 [[nodiscard]] void* pool_allocate(std::size_t size);
-/// Any thread may give back what another allocated; `size` is the one that was asked for.
+/// Frees a block of any thread; `size` is the requested size.
 void pool_free(void* block, std::size_t size) noexcept;
 
 /// Base of recycled classes: `new` and `delete` go to the pool. Derived classes that are deleted through a base need a virtual destructor.

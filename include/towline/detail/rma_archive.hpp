@@ -1,5 +1,5 @@
 #pragma once
-// How an rma_vector travels. Included by towline/rma_vector.hpp, below the class.
+// Archives of rma_vector. Included by towline/rma_vector.hpp, below the class.
 
 #include <towline/detail/packed.hpp>
 #include <towline/rma_vector.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-// A block of the shared heap that several handles in this process may share. Internal.
+// A block of the shared heap that several handles in this process share. Internal.
 
 #include <towline/detail/pool.hpp>
 #include <towline/rma_allocator.hpp>
@@ -11,8 +11,8 @@
 
 namespace towline::detail {
 
-/// A counted reference to a block. The count is not in the block: the block's first byte is the data's, so that the block can be given
-/// away; and it is made with the second reference, since most blocks never have one.
+/// A counted reference to a block. The count is not in the block, so that the block can be handed over from its first byte. It is allocated
+/// with the second reference, since most blocks never have one.
 class rma_storage {
     struct owners : pooled {
         std::atomic<std::uint32_t> count{2};
@@ -21,7 +21,7 @@ class rma_storage {
 public:
     rma_storage() noexcept = default;
     rma_storage(std::size_t bytes, std::size_t alignment) : block_(rma_allocate(bytes, alignment)) {}
-    /// Takes a block over that the caller owns.
+    /// Takes over a block from the caller.
     [[nodiscard]] static rma_storage adopt(void* block) noexcept
     {
         rma_storage s;
@@ -54,7 +54,7 @@ public:
         other.owners_.store(mine, std::memory_order_relaxed);
     }
     [[nodiscard]] void* block() const noexcept { return block_; }
-    /// No other handle refers to the block.
+    /// True if no other handle refers to the block.
     [[nodiscard]] bool sole() const noexcept
     {
         owners const* const all = owners_.load(std::memory_order_acquire);
@@ -65,7 +65,7 @@ public:
         owners const* const all = owners_.load(std::memory_order_acquire);
         return block_ == nullptr ? 0 : all == nullptr ? 1 : static_cast<long>(all->count.load(std::memory_order_relaxed));
     }
-    /// The caller owns the block from now on. Sole owners only.
+    /// Passes the block to the caller. Only for sole owners.
     [[nodiscard]] void* release() noexcept
     {
         delete take_owners();

@@ -1,5 +1,5 @@
 #pragma once
-// Parameters and result of whatever can be called remotely. Internal.
+// Parameters and result of callable functions. Internal.
 
 #include <towline/small.hpp>
 
@@ -12,7 +12,7 @@ struct type_list {
     static constexpr auto size = sizeof...(T);
 };
 
-/// What keeps a function from being called remotely; mistakes.hpp says the cures.
+/// Reasons why a function cannot be called remotely; mistakes.hpp has the cures.
 enum class mistake {
     none, member, variadic, generic, no_function, qualified, count, reference, pointer, writable_span, immovable, returns_pointer,
     returns_view, not_moved, not_convertible,
@@ -72,13 +72,13 @@ template <class R, class... P>
 struct signature<R (*)(P...) noexcept> : signature_of<R, P...> {};
 
 template <class Mark>
-struct marked;  // of an as_small mark: the function in it
+struct marked;  // the function in an as_small mark
 template <auto F>
 struct marked<small_function<F>> {
     static constexpr auto function = F;
 };
 
-/// The function behind an as_small mark, and whether it is marked either way.
+/// The function in an as_small mark, and whether it is marked either way.
 template <auto F>
 struct target {
     static constexpr auto function = F;

@@ -1,5 +1,5 @@
 #pragma once
-// The shared state of a future and its promise: a value or an exception that arrives once, and those who wait for it.
+// The shared state of a future and its promise: a value or an exception that is set once, and the waiters.
 
 #include <towline/detail/pool.hpp>
 #include <towline/error.hpp>
@@ -14,24 +14,24 @@
 
 namespace towline::detail {
 
-/// Somebody who wants to know when a state becomes ready. Owned by whoever waits; must stay until `notify` was called.
+/// Is notified when a state becomes ready. The waiting code owns it and keeps it until `notify` was called.
 struct waiter {
     waiter* next = nullptr;
     void (*notify)(waiter*) noexcept = nullptr;  ///< called once, by the completing thread, perhaps inside an engine handler: must not wait
 };
 
-/// Something to run later: on a worker's stack where it may wait, or at once where there is no worker pool.
+/// Runs later on a worker's stack, where it may wait; or directly in `schedule` if there is no worker pool.
 struct task {
     task* next = nullptr;
     void (*run)(task*) noexcept = nullptr;
 };
-/// Hands a task to the current runtime's workers; runs it right here without a runtime.
+/// Queues a task for the current runtime's workers; without a runtime runs it in this call.
 void schedule(task&) noexcept;
 
-/// The number of what becomes ready now; larger than those of all that was ready before.
+/// The order number of a state that becomes ready now, larger than all before.
 [[nodiscard]] std::uint64_t next_order() noexcept;
 
-/// Thread-safe. Reference counted: the consumer holds one reference, the producer another until it completed the state.
+/// Thread-safe. Reference counted: the consumer holds one reference, the producer another until it completes the state.
 class state_base : public pooled {
 public:
     explicit state_base(std::uint32_t references = 1) noexcept : references_(references) {}
@@ -40,14 +40,14 @@ public:
 
     [[nodiscard]] bool ready() const noexcept { return waiters_.load(std::memory_order_acquire) == done(); }
 
-    /// Blocks: suspends the fiber inside a handler that runs on a worker, makes progress on a plain thread.
-    /// Throws usage_error inside a handler that runs on the polling thread. `what_for` is static text.
+    /// Blocks: suspends the fiber of a handler on a worker; makes progress on a plain thread. Throws usage_error inside a handler on the
+    /// polling thread. `what_for` is static text.
     void wait(char const* what_for) const
     {
         if (!ready())
             wait_slow(what_for);
     }
-    /// The same with a limit; true if ready.
+    /// The same with a time limit; true if ready.
     bool wait_for(char const* what_for, std::int64_t nanoseconds) const;
 
     /// Calls w.notify when the state becomes ready; false (and no call) if it already is.
@@ -67,10 +67,10 @@ public:
         error_ = std::move(e);
         complete();
     }
-    /// The error without completion; `complete` follows.
+    /// Sets the error without completion; call `complete` next.
     void emplace_error(std::exception_ptr e) noexcept { error_ = std::move(e); }
     [[nodiscard]] std::exception_ptr const& error() const noexcept { return error_; }
-    /// Once: whoever takes it is its only owner then, in the thread that looks at it.
+    /// May be called once: the caller is the only owner of the exception then, in its thread.
     [[nodiscard]] std::exception_ptr take_error() noexcept { return std::exchange(error_, nullptr); }
     void throw_if_error()
     {
@@ -86,21 +86,21 @@ public:
             delete this;
     }
 
-    /// Shown to whoever asks what this process waits for; static text.
+    /// For the watchdog's report of waits; static text.
     char const* name = "a future";
 
-    /// Of two ready states the one with the smaller number became ready first.
+    /// Of two ready states, the one with the smaller number became ready first.
     [[nodiscard]] std::uint64_t order() const noexcept { return order_; }
-    /// Given before `complete` by who has a number at hand.
+    /// Sets the number before `complete`, if the caller has one.
     void set_order(std::uint64_t n) noexcept { order_ = n; }
 
-    /// Whose reply completes this state: the slot of the call + 1; 0: no call's.
+    /// The slot of the call whose reply completes this state, + 1; 0: no call.
     [[nodiscard]] std::uint32_t call_slot() const noexcept { return call_slot_.load(std::memory_order_relaxed); }
     void set_call_slot(std::uint32_t n) noexcept { call_slot_.store(n, std::memory_order_relaxed); }
-    /// Asks whoever is to complete it not to begin. Thread-safe; the caller holds a reference. Throws what sending throws.
+    /// Requests that the work behind the state does not start. Thread-safe; the caller holds a reference. Throws what sending throws.
     virtual void cancel();
 
-    /// Makes it ready. The caller holds a reference of its own: waiters may let go of theirs at once.
+    /// Makes it ready. The caller holds a separate reference, because waiters may release theirs during the call.
     void complete() noexcept
     {
         if (order_ == 0)
@@ -118,7 +118,7 @@ protected:
 
 private:
     void wait_slow(char const* what_for) const;
-    /// Marks a state as complete: an address that is no waiter's.
+    /// The list head of a complete state: an address that is no waiter's.
     static waiter* done() noexcept { return reinterpret_cast<waiter*>(std::uintptr_t{1}); }
 
     mutable std::atomic<waiter*> waiters_{nullptr};
@@ -143,14 +143,14 @@ public:
         emplace(std::forward<Args>(args)...);
         complete();
     }
-    /// The value without completion; `complete` follows.
+    /// Sets the value without completion; call `complete` next.
     template <class... Args>
     void emplace(Args&&... args)
     {
         ::new (static_cast<void*>(storage_)) T(std::forward<Args>(args)...);
         full_ = true;
     }
-    /// The result of make(), without a move.
+    /// Sets the result of make(), without a move.
     template <class Make>
     void emplace_from(Make&& make)
     {
@@ -195,7 +195,7 @@ template <class State>
 class state_ref {
 public:
     state_ref() noexcept = default;
-    /// Takes over a reference that the caller owns.
+    /// Takes over a reference from the caller.
     explicit state_ref(State* adopted) noexcept : state_(adopted) {}
     state_ref(state_ref&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
     state_ref(state_ref const& other) noexcept : state_(other.state_)

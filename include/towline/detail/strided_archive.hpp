@@ -1,5 +1,5 @@
 #pragma once
-// How strided views travel (docs/wire.md, "The archive"). Included by towline/strided_view.hpp, below the class.
+// Archives of strided views (docs/wire.md, "The archive"). Included by towline/strided_view.hpp, below the class.
 
 #include <towline/archive.hpp>
 #include <towline/detail/encode.hpp>
@@ -19,18 +19,18 @@
 
 namespace towline::detail {
 
-/// How the elements of a view follow its extents in the archive.
+/// The form of the elements behind a view's extents in the archive.
 enum class strided_form : std::uint8_t {
     row,      ///< in row-major order
-    strided,  ///< the place of the first one among those that are there, and the strides
+    strided,  ///< the index of the first one in the range that follows, and the strides
 };
 
-/// The elements that a view refers to, and what lies between them.
+/// The elements of a view, and everything between them.
 template <class E>
 struct strided_cover {
     E const* begin = nullptr;
     std::size_t count = 0;
-    std::size_t first = 0;  ///< where index 0 is
+    std::size_t first = 0;  ///< position of index 0
 };
 template <class E, std::size_t N>
 strided_cover<E> cover_of(strided_view<E const, N> const& v) noexcept
@@ -43,11 +43,11 @@ strided_cover<E> cover_of(strided_view<E const, N> const& v) noexcept
     return {v.data_handle() + low, static_cast<std::size_t>(high - low) + 1, static_cast<std::size_t>(-low)};
 }
 
-/// The bytes in a row that a view has, in whichever order of its dimensions, and how far the next ones are; 0 if there are no others: each
-/// element between the lowest and the highest is one of the view's (rows in another order, or the same again and again).
+/// The length of a view's contiguous runs, in the best order of its dimensions, and the distance of the next run. 0 if there is only one
+/// run: the view has every element between the lowest and the highest (rows in another order, or repeated).
 struct strided_run {
     std::size_t bytes = 0, step = 0;
-    /// Where the elements are read, less than four times as many bytes come along, for whole cache lines come.
+    /// True if reading the elements transfers less than four times their bytes, because whole cache lines are transferred.
     [[nodiscard]] bool fills_lines() const noexcept { return 4 * bytes >= std::min<std::size_t>(step, 64); }
 };
 template <class E, std::size_t N>
@@ -104,14 +104,15 @@ out_cursor put_shape(archive_writer& w, out_cursor c, strided_view<E const, N> c
     return c;
 }
 
-/// Extents, 8 bytes each; a byte, the form; of a strided one the first element and the strides, 8 bytes each; a range of elements.
+/// Encoding: extents, 8 bytes each; the form, 1 byte; of the strided form the first element and the strides, 8 bytes each; a range of
+/// elements.
 template <class T, std::size_t N>
 struct codec<strided_view<T, N>> : varying_codec<8 * N + 2> {
     using E = std::remove_const_t<T>;
     using view = strided_view<T, N>;
     static constexpr bool holds_view = true;
 
-    /// What is not a row is packed into the index: there is nobody who could keep a copy of it.
+    /// Packs elements that are not contiguous into the index, because no parcel keeps a copy of them.
     static out_cursor put(archive_writer& w, out_cursor c, strided_view<E const, N> v, std::uint32_t depth)
     {
         static_assert(bitwise<E>, "towline: elements of a strided_view that have padding, or are bool, travel only if they are opted in: "
@@ -189,8 +190,8 @@ private:
     }
 };
 
-/// The elements of a view as a range, packed where they do not lie in a row; true if its block has to be captured. `looked_at`: the callee
-/// keeps nothing of it, so that the block stays this rank's, which finds it in its caches when it is used again.
+/// Writes the elements of a view as a range, packed if they are not contiguous; true if its block must be captured. `looked_at`: the callee
+/// only views it, so that this rank keeps the block and finds it in its caches at the next use.
 template <class E, std::size_t N>
 bool put_elements_of(parcel& out, strided_view<E const, N> const& v, bool lent, bool looked_at)
 {

@@ -1,5 +1,5 @@
 #pragma once
-// What the operations of teams take for rows, and how a row becomes part of a call. Internal.
+// Rows of the operations of teams, and how a row becomes part of a call. Internal.
 
 #include <towline/detail/archive_bitwise.hpp>
 #include <towline/detail/combining.hpp>
@@ -24,7 +24,7 @@ struct element_of_row : std::remove_reference<std::ranges::range_reference_t<R>>
 template <strided_row R>
 struct element_of_row<R> : std::type_identity<typename std::remove_cvref_t<R>::element_type> {};
 
-/// One that is written.
+/// A row that is written.
 template <class R>
 concept writable_row = row<R> && !std::is_const_v<typename element_of_row<R>::type>;
 template <class T>
