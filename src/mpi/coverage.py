@@ -19,14 +19,14 @@ def sentence(chapters: list[table.Chapter]) -> str:
         if any(f.built for f in chapter.functions):
             parts = [(title, part) for title, part in chapter.sections if title]
         lacks += [title for title, part in parts if not any(f.built for f in part)]
-    text = (f"{sum(f.built for f in functions)} of the {len(functions)} functions of the MPI 5.0 ABI are there"
+    text = (f"{sum(f.built for f in functions)} of the {len(functions)} functions of the MPI 5.0 ABI are implemented"
             f"{'. Not yet: ' if lacks else ''}{'; '.join(lacks)}.")
     return textwrap.fill(text, 140)
 
 
 def rows(chapters: list[table.Chapter]) -> str:
     """A row a chapter, then those functions that are missing. A function and its large-count form count as one."""
-    out = ["| chapter of the standard | functions | there | not yet |", "|---|---:|---:|---:|"]
+    out = ["| chapter of the standard | functions | implemented | not yet |", "|---|---:|---:|---:|"]
     counts = [(c.title, len(c.functions), sum(f.built for f in c.functions)) for c in chapters]
     counts.append(("all", sum(n for _, n, _ in counts), sum(n for _, _, n in counts)))
     out += [f"| {title} | {there + missing} | {there} | {missing or ''} |" for title, there, missing in
