@@ -62,7 +62,7 @@ void add_host(std::vector<host_slots>& hosts, std::string_view word, std::string
         name = word.substr(0, colon);
         slots = word.substr(colon + 1);
         if (slots.empty())
-            throw usage_error(fmt::format("host '{}': how many slots stand behind the colon?", word));
+            throw usage_error(fmt::format("host '{}': a number of slots is expected behind the colon", word));
     }
     if (name.starts_with('[') && name.ends_with(']'))
         name = name.substr(1, name.size() - 2);

@@ -84,25 +84,25 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
     run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
     auto* const hosts = run->add_option("--hosts", words.hosts,
                     "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
-                    "cores. Towline has to be there, in the same folder, and ssh has to work without a password")
+                    "cores. Towline must be installed in the same folder there, and ssh must work without a password")
         ->type_name("HOSTS");
     run->add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
         ->type_name("FILE")
         ->excludes(hosts);
     run->add_option("--ssh", options.remote_shell,
-                    "what starts a program on another machine: it gets the machine's name, then the command. For all machines,\n"
-                    "this one too; without it, `ssh -x -T -o BatchMode=yes` for others")
+                    "starts a program on another machine: called with the machine's name, then the command. Used for all machines,\n"
+                    "this one, too; without it, `ssh -x -T -o BatchMode=yes` for others")
         ->type_name("COMMAND");
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
-                    "none (default): the system places ranks, which is right where other jobs share the machine")
+                    "none (default): the system places ranks, which is better if other jobs share the machine")
         ->check(one_of("core", "none"))
         ->type_name("core|none");
     run->add_flag("--stats{table}", words.stats,
                   "when the job has ended, a table of what each rank did and of bytes by the way they moved, on standard error;\n"
                   "--stats=FILE writes JSON there instead. docs/stats.md, or the manual page, explains each column");
     run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
-    run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: the others get errors at their calls");
+    run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: calls of the others that need it return errors");
     run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")
         ->type_name("TIME");
     run->add_option("--heap", words.heap, "off: no shared heap for big allocations of malloc (as TOWLINE_HEAP=off)")
@@ -120,24 +120,24 @@ CLI::App* add_tune(CLI::App& app, tools::tune_options& options)
 {
     auto* tune = app.add_subcommand("tune", "measures this machine, and writes from which sizes on each way of moving data pays");
     tune->add_option("--output", options.output,
-                     "where the file goes; without it where it is looked for: TOWLINE_TUNING, else towline/machine.toml in\n"
+                     "the file to write; without it the file that programs read: TOWLINE_TUNING, else towline/machine.toml in\n"
                      "$XDG_CONFIG_HOME (~/.config)")
         ->type_name("FILE");
-    tune->add_flag("--quick", options.quick, "under 8 s instead of 30; fewer turns, so that less is clear");
+    tune->add_flag("--quick", options.quick, "under 8 s instead of 30; fewer turns, so that fewer differences are clear");
     tune->add_flag("--show", options.show, "measures nothing: prints the file that is used");
     tune->add_flag("--as-rank", options.as_rank)->group("");
-    tune->footer("Two processes, each on a core of its own, send each other blocks by every way in turns. Where the difference is not\n"
-                 "clear, what is shipped stays. Programs that start afterwards use the file, all ranks of a job the same; `towline info`\n"
+    tune->footer("Two processes on separate cores exchange blocks by every way in turns. If the difference is not clear, the shipped\n"
+                 "value stays. Programs that start afterwards use the file, all ranks of a job the same; `towline info`\n"
                  "explains it.");
     return tune;
 }
 
 CLI::App* add_layout(CLI::App& app, tools::layout_options& options)
 {
-    auto* layout = app.add_subcommand("layout", "what a datatype of MPI is to Towline, the plan to another, and what copying by it takes");
-    layout->add_option("LAYOUT", options.from, "a datatype, behind a count and '*' where there are several: '4*vector(512,1,4,double)'")
+    auto* layout = app.add_subcommand("layout", "the tree of an MPI datatype, the plan that copies it to another, and the time of that");
+    layout->add_option("LAYOUT", options.from, "a datatype, with a count and '*' before it for several: '4*vector(512,1,4,double)'")
         ->type_name("");
-    layout->add_option("TO", options.to, "another: the data go from the first to this one; without it, to the same")->type_name("");
+    layout->add_option("TO", options.to, "the datatype of the destination; without it, the same")->type_name("");
     layout->add_flag("--no-measure", [&options](std::int64_t) { options.measure = false; }, "leaves out the times");
     layout->add_flag("--json", options.json, "as JSON");
     layout->footer(
@@ -147,7 +147,7 @@ CLI::App* add_layout(CLI::App& app, tools::layout_options& options)
         "struct([blocklengths], [bytes], [T, ...]), subarray([sizes], [subsizes], [starts], T), darray(processes, rank,\n"
         "[sizes], [none, block or cyclic], [a number or dflt], [grid], T), both also with c or fortran before T, and\n"
         "resized(T, lb, extent). Numbers may be products: 128*8.\n\n"
-        "The times are of one process: a plain copy of as many bytes, the steps, and the designs of TOWLINE_LAYOUT made of them.");
+        "The times are of one process: a plain copy of the same bytes, the steps, and the designs of TOWLINE_LAYOUT as sums of steps.");
     return layout;
 }
 
@@ -172,7 +172,7 @@ int read_hosts(tools::run_options& options, run_words const& words)
                 return refuse("run", fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
             options.hosts = tools::slots_of_file(text.str());
         } else if (!options.remote_shell.empty()) {
-            return refuse("run", "--ssh says how other machines are reached; which ones? Write --hosts");
+            return refuse("run", "--ssh says how other machines are reached: name them with --hosts");
         }
     } catch (towline::usage_error const& e) {
         return refuse("run", fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
@@ -207,7 +207,7 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
     if (words.stats == "table") {
         if (command.front().ends_with(".json"))
             return refuse("run",
-                          fmt::format("{} stands where PROGRAM is expected; did you mean --stats={}?", command.front(), command.front()));
+                          fmt::format("{} is in the place of PROGRAM; did you mean --stats={}?", command.front(), command.front()));
     } else if (options.stats) {
         options.stats_file = words.stats;
         if (auto const why = tools::unwritable(words.stats); !why.empty()) {
@@ -237,7 +237,7 @@ int check_command(CLI::App& app, std::vector<std::string> const& ours)
     if (command_named(app, first) != nullptr || first == "-h" || first == "--help" || first == "--version")
         return 0;
     if (first.starts_with('-'))
-        return refuse("", fmt::format("{} stands before a command; did you mean 'towline run {} ...'?", first, first));
+        return refuse("", fmt::format("{} is an option of a command; did you mean 'towline run {} ...'?", first, first));
     return refuse("", fmt::format("there is no command '{}'; there are {}", first, commands));
 }
 
@@ -271,8 +271,8 @@ int run_command(int argc, char** argv)
     tools::run_options options;
     run_words words;
     auto* run = add_run(app, options, words);
-    auto* info = app.add_subcommand("info", "what this machine offers, what will be used of it, and why the rest is not");
-    auto* where = app.add_subcommand("where", "what the ranks of a running job wait for, and which of them for each other");
+    auto* info = app.add_subcommand("info", "the features of this machine, which of them Towline uses, and why not the others");
+    auto* where = app.add_subcommand("where", "what the ranks of a running job wait for, and which ranks wait for each other");
     std::string which;
     where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here")
         ->type_name("");
@@ -283,7 +283,7 @@ int run_command(int argc, char** argv)
     tools::layout_options laid;
     auto* layout = add_layout(app, laid);
     auto* const agent = app.add_subcommand("agent", "for the front of a job of several machines, which starts it")->group("");
-    auto* const helps = app.add_subcommand("help", "what the tool does, or one of its commands: as --help behind it");
+    auto* const helps = app.add_subcommand("help", "prints the help of the tool, or of one of its commands");
     std::string topic;
     helps->add_option("COMMAND", topic, "run, where, info, tune or layout; without it, an overview")->type_name("");
     app.footer("towline COMMAND --help, towline help COMMAND and the manual pages (man towline-run) say more of each.");

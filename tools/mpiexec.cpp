@@ -24,11 +24,11 @@ constexpr std::string_view help = R"(Usage: mpiexec [options] [-n N] PROGRAM [ar
 
 Starts ranks on this machine; more than it has cores is fine. Options may have one dash or two.
 
-Of one program, and of the next only where they are given again:
-  -n, -np, -c N          number of ranks (1); -N, -npernode N where none of these is given
+Of one program; repeat them for the next one:
+  -n, -np, -c N          number of ranks (1); -N, -npernode N if none of these is given
   -wdir, -wd FOLDER      working directory
-  -path FOLDERS          where PROGRAM is looked for before PATH, with colons between
-  -env NAME VALUE        sets a variable; -envlist A,B passes these alone, -envnone nothing, -envall (default) everything
+  -path FOLDERS          folders, separated by colons, that are searched for PROGRAM before PATH
+  -env NAME VALUE        sets a variable; -envlist A,B passes only these, -envnone none, -envall (default) everything
 Of the whole job:
   -genv NAME VALUE       the same for all programs; also -genvlist, -genvnone, -genvall, -gwdir, -gpath
   -x NAME[=VALUE]        the same as -genv
@@ -36,22 +36,22 @@ Of the whole job:
   -l, -prepend-rank, -tag-output   the rank in front of each line of output: [3] text; -prepend-pattern TEXT puts TEXT there
   -outfile-pattern, -errfile-pattern FILE   where ranks write standard output and standard error; -output-from RANK: of RANK alone. In
                          FILE and TEXT %r is the rank, %h the host, %t seconds since 1970; -outfile, -errfile are the same
-  -stdin, -s RANK|none   who reads the standard input (0)
-  -timeout TIME          ends the job after so many seconds (or 500ms, 2m, 1h), exit code 124; also MPIEXEC_TIMEOUT
-  -bind-to, -binding core|hwthread|numa|socket|none   rank r is bound to the r-th of those allowed, round and round; none
-                         (default): the system places ranks. -map-by UNIT: ranks go round these instead. -report-bindings tells where
+  -stdin, -s RANK|none   the rank that reads standard input (0)
+  -timeout TIME          ends the job after this time (seconds, or 500ms, 2m, 1h) with exit code 124; also MPIEXEC_TIMEOUT
+  -bind-to, -binding core|hwthread|numa|socket|none   binds rank r to the r-th allowed unit, cyclically; none (default): the
+                         system places ranks. -map-by UNIT: distributes ranks over these instead. -report-bindings prints the result
   -stats, -stats=FILE    when the job has ended, a table of calls and bytes by the way they moved, on standard error; or JSON in FILE
-  -keep-going, -disable-auto-cleanup, -dac   a rank that ends does not end the job; -enable-auto-cleanup takes it back
+  -keep-going, -disable-auto-cleanup, -dac   a rank that ends does not end the job; -enable-auto-cleanup cancels this
   -heap on|off           off: no shared heap for big allocations of malloc
-  -q, -quiet             does not tell how ranks ended
-  -v, -verbose, -debug   tells what is started
+  -q, -quiet             does not report how ranks ended
+  -v, -verbose, -debug   reports what is started
   -h, -help; -V, -version, -info
   -host, -hosts, -hostlist, -machines, -H a:4,b:4, -f, -hostfile, -machinefile FILE   the machines that run the job, and how many
-                         ranks each takes (without a number -ppn, -perhost N, else as many as it has cores); Towline has to be there in
-                         the same folder. -launcher-exec, -bootstrap-exec COMMAND: what starts a program there, instead of ssh
-Accepted, for so it is in any case: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher and
--bootstrap fork or ssh. What else other launchers know (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) is accepted, too; one line
-tells that it means nothing here.
+                         ranks each takes (without a number -ppn, -perhost N, else as many as it has cores); Towline must be installed in
+                         the same folder there. -launcher-exec, -bootstrap-exec COMMAND: starts a program there, instead of ssh
+Accepted, because they are always in effect: -oversubscribe, -map-by and -rank-by slot, -map-by node, -allow-run-as-root, -launcher and
+-bootstrap fork or ssh. Other options of other launchers (-mca NAME VALUE, -display-map, -cpus-per-proc N, ...) are accepted
+without effect; one line lists them.
 
 The exit code is the first that is not 0 (128 + the signal of a killed rank); 124 timeout, 125 the job could not be started, 126 PROGRAM
 not executable, 127 not found, 2 wrong usage. Output comes in whole lines. The first ^C goes to the ranks, the second kills

@@ -93,7 +93,7 @@ public:
             return std::move(words_);
         run_options& o = words_.options;
         if (o.parts.empty())
-            throw usage_error("which program? Write it behind the options");
+            throw usage_error("no program is named: write it behind the options");
         if (o.ranks() > static_cast<int>(job::max_ranks))
             throw usage_error(fmt::format("{} ranks: a job has at most {}", o.ranks(), job::max_ranks));
         if (o.stdin_rank >= o.ranks())
@@ -178,11 +178,11 @@ private:
         if (rest.empty()) {
             if (std::exchange(configured_, false) && !is_followed && part_.ranks == 0)
                 return;
-            throw usage_error(words_.options.parts.empty() && !is_followed ? "which program? Write it behind the options"
+            throw usage_error(words_.options.parts.empty() && !is_followed ? "no program is named: write it behind the options"
                                                                          : "a program is missing beside a ':'");
         }
         if (configured_)
-            throw usage_error("-configfile: the programs stand in the file, and nothing stands behind it");
+            throw usage_error("-configfile: the file names the programs, so nothing may follow the option's file");
         part_.command.assign(rest.begin(), rest.end());
         if (part_.ranks == 0)
             part_.ranks = 1;
@@ -300,7 +300,7 @@ void reader::add_options()
     add({"gpath"}, 1, [this](std::string const&, values v) { search_ = v[0]; });
     add({"configfile"}, 1, [this](std::string const& option, values v) {
         if (part_.ranks != 0)
-            throw usage_error(fmt::format("{}: how many ranks stands in the file", option));
+            throw usage_error(fmt::format("{}: the file sets the number of ranks", option));
         auto const all = words_of_configuration(content_of(option, v[0]));
         if (all.empty())
             throw usage_error(fmt::format("{} {}: the file names no program", option, v[0]));

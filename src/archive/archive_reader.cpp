@@ -80,19 +80,19 @@ void archive_reader::check_header()
     }
     std::size_t const there = chunks_ != nullptr ? chunks_->count() : 0;
     if (there != chunk_count_) {
-        throw archive_error(fmt::format("archive: the index tells of {} chunks, {} came with it", chunk_count_, there));
+        throw archive_error(fmt::format("archive: the index lists {} chunks, but {} arrived with it", chunk_count_, there));
     }
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < there; ++i) {
         std::uint64_t const size = chunks_->size(i);
         if (size > claimed_bytes - sum) {
-            throw archive_error(fmt::format("archive: the index tells of {} bytes in chunks; with chunk {} of {} bytes there are more",
+            throw archive_error(fmt::format("archive: the index lists {} bytes in chunks, but chunk {} of {} bytes exceeds them",
                                             claimed_bytes, i, size));
         }
         sum += size;
     }
     if (sum != claimed_bytes) {
-        throw archive_error(fmt::format("archive: the index tells of {} bytes in chunks, {} came with it", claimed_bytes, sum));
+        throw archive_error(fmt::format("archive: the index lists {} bytes in chunks, but {} arrived with it", claimed_bytes, sum));
     }
 }
 

@@ -64,7 +64,7 @@ TEST(archive_hostile, header)
     EXPECT_THAT(error_of<int>(of({0x11, 0, 0})), HasSubstr("threshold takes 8 bytes, 2 are left"));
     EXPECT_THAT(error_of<int>(of({0x11, 1, 0, 0, 0, 0, 0, 0, 0})), HasSubstr("allowed are 64 and more"));
     EXPECT_THAT(error_of<int>(of({0x21, 0, 0})), HasSubstr("list of chunks takes 12 bytes"));
-    EXPECT_THAT(error_of<int>(of({0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})), HasSubstr("tells of 1 chunks, 0 came with it"));
+    EXPECT_THAT(error_of<int>(of({0x21, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})), HasSubstr("lists 1 chunks, but 0 arrived with it"));
 }
 
 TEST(archive_hostile, chunk_sums)
@@ -72,15 +72,15 @@ TEST(archive_hostile, chunk_sums)
     std::vector<char> block(100);
     std::vector<chunk> one{{.data = block.data(), .size = 100}};
     memory_chunks source(one);
-    EXPECT_THAT(error_of<std::string>(of({1, 0}), {}, &source), HasSubstr("tells of 0 chunks, 1 came with it"));
+    EXPECT_THAT(error_of<std::string>(of({1, 0}), {}, &source), HasSubstr("lists 0 chunks, but 1 arrived with it"));
     // One chunk of 100 bytes, a string of 100: right; then the lies.
     auto const archive = [](int count, int sum) {
         return of({0x21, 0xFF, count, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, sum, 0, 0, 0, 0, 0, 0, 0});
     };
     EXPECT_EQ(error_of<std::string>(archive(100, 100), {}, &source), "no error");
     EXPECT_THAT(error_of<std::string>(archive(100, 99), {}, &source),
-                HasSubstr("tells of 99 bytes in chunks; with chunk 0 of 100 bytes there are more"));
-    EXPECT_THAT(error_of<std::string>(archive(100, 101), {}, &source), HasSubstr("tells of 101 bytes in chunks, 100 came with it"));
+                HasSubstr("lists 99 bytes in chunks, but chunk 0 of 100 bytes exceeds them"));
+    EXPECT_THAT(error_of<std::string>(archive(100, 101), {}, &source), HasSubstr("lists 101 bytes in chunks, but 100 arrived with it"));
     EXPECT_THAT(error_of<std::string>(archive(99, 100), {}, &source), HasSubstr("takes 99 bytes, but chunk 0 has 100"));
     EXPECT_THAT(error_of<std::vector<int>>(archive(100, 100), {}, &source), HasSubstr("takes 400 bytes, but chunk 0 has 100"));
     EXPECT_THAT(error_of<std::tuple<>>(of({0x21, 0, 1, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0}), {}, &source),
