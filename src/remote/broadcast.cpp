@@ -1,11 +1,10 @@
-// Calls to many: the arguments travel down a binomial tree as they were encoded once, the results up it.
+// Broadcast calls: arguments are encoded once and travel down a binomial tree; results travel up.
 //
-// A rank that gets a broadcast for a list of ranks (itself and its subtree) hands the upper half of the list to the first rank of that
-// half, and so on until it is alone; runs the function; waits for its branches; and sends all results, as the bytes they are, to where the
-// call came from.
+// A rank gets a broadcast for a list of ranks, itself and its subtree. It sends the upper half of the list to the first rank of that half,
+// and so on until it is alone. Then it runs the function, waits for its branches, and sends all results unchanged to where the call came
+// from.
 
 #include "remote/message.hpp"
-#include "remote/requests.hpp"
 
 #include "base/copy.hpp"
 #include "base/log.hpp"
@@ -34,7 +33,7 @@ void append(std::vector<std::byte>& to, void const* data, std::size_t size, std:
     to.resize(rounded(to.size(), padded_to));
 }
 
-/// The answer of a subtree, undecoded.
+/// The encoded answer of a subtree.
 class subtree_reply final : public state_base {
 public:
     subtree_reply() : state_base(2) {}
@@ -49,7 +48,7 @@ public:
     std::optional<engine::incoming> message;
 };
 
-/// One result, as it lies in its message.
+/// One encoded result inside its message.
 struct result_entry {
     int rank = 0;
     wire::status outcome = wire::status::ok;
@@ -59,7 +58,7 @@ struct result_entry {
     std::size_t first_block = 0, blocks = 0;
 };
 
-/// Blocks that are in reach.
+/// A source of blocks in memory of this process.
 class memory_source final : public chunk_source {
 public:
     explicit memory_source(std::span<engine::block const> blocks) noexcept : blocks_(blocks) {}
@@ -73,7 +72,7 @@ private:
     std::span<engine::block const> blocks_;
 };
 
-/// Keeps the result of the function at this rank until it was sent upwards.
+/// The function's result at this rank, kept until it is sent upwards.
 class local_call final : public detail::invocation {
 public:
     void wait_for_blocks() override {}
@@ -115,8 +114,7 @@ struct heap_block : detail::held {
     void* data;
 };
 
-/// A broadcast at one rank: its branches, and what is to be done when they have answered. Counts itself down; the last step is a task of
-/// its own.
+/// A broadcast at one rank: its branches, and the step after they have answered. Counts itself down; the last step is a separate task.
 class spread : public task, public detail::pooled {
 public:
     spread(runtime& r, action_entry const* e, std::uint64_t id, std::uint16_t f, bool reply_wanted)
@@ -159,7 +157,7 @@ protected:
             send_branch(*b, arguments, blocks);
     }
 
-    /// Every result of the branches, by rank; what is missing or wrong in an answer is an error of that rank. Bytes of errors lie in
+    /// Collects the results of the branches, by rank. A missing or invalid result becomes an error of that rank, whose bytes are in
     /// `errors`.
     void collect(std::vector<result_entry>& results, std::vector<std::vector<std::byte>>& errors)
     {
@@ -264,7 +262,7 @@ private:
     }
 };
 
-/// Where the broadcast began.
+/// The rank that made the call.
 class spread_root final : public spread {
 public:
     spread_root(runtime& r, action_entry const& e, std::uint16_t f, std::vector<int> ranks, state_base* s,
@@ -284,7 +282,7 @@ public:
                 chunk const& c = p->writer().chunks()[i];
                 void const* data = c.data;
                 if (p->captured(i) || !heap::contains(c.data)) {
-                    // Read by many from one place that all can see: one copy here instead of one for every branch.
+                    // Several branches read the block: one copy into shared memory replaces one for each branch.
                     auto* const copy = new heap_block(c.size);
                     copy->next = std::exchange(held_, copy);
                     base::copy_block(copy->data, c.data, c.size);
@@ -377,7 +375,7 @@ private:
     detail::state_ref<detail::state<void>> sent_;
 };
 
-/// A rank in the tree.
+/// Every other rank of the tree.
 class spread_node final : public spread {
 public:
     spread_node(runtime& r, action_entry const* e, wire::tree_footer const& f, std::vector<int> subtree, engine::incoming&& m)
@@ -416,7 +414,7 @@ private:
     }
     void reach_blocks()
     {
-        // Where all goes is there before the first fetch begins.
+        // Allocate all destinations before the first fetch begins.
         std::vector<std::pair<std::size_t, void*>> fetches;
         for (std::size_t i = 0; i < message_.blocks(); ++i) {
             void const* data = message_.view(i);
@@ -460,15 +458,15 @@ private:
         int const to = static_cast<int>(message_.source());
         try {
             if (answer(to, id))
-                return;  // the engine's word that all was sent ends it
+                return;  // destroyed when the engine reports that everything is sent
         } catch (peer_error const&) {
-            // Nobody is left to hear of it.
+            // The caller has died.
         } catch (std::exception const& e) {
             runtime_.reply_error(to, id, wire::status::limit, runtime_.rank(), "", e.what());
         }
         delete this;
     }
-    /// True if blocks are lent to the engine and `this` lives until they were sent.
+    /// Sends the results. True if blocks are lent to the engine; then `this` lives until they are sent.
     bool answer(int to, call_id id)
     {
         std::vector<result_entry> results;

@@ -1,6 +1,6 @@
 #pragma once
-// Calls that wait for their reply: a slab of slots, each named on the wire by its number and a generation that changes with every use,
-// so that a late, repeated or made-up reply finds nothing.
+// Outstanding calls: a slab of slots. On the wire a slot has a number and a generation that changes with every use, so that a late,
+// repeated or made-up reply matches nothing.
 
 #include "engine/accounting.hpp"
 
@@ -22,10 +22,10 @@ using detail::state_base;
 
 struct call_id {
     std::uint32_t slot = 0;
-    std::uint32_t generation = 0;  ///< odd while in use; 0 means: no reply wanted
+    std::uint32_t generation = 0;  ///< odd while in use; 0: no reply wanted
 };
 
-/// What a slot holds; with it goes the producer's reference to the state.
+/// The content of a slot. It owns the producer's reference to the state.
 struct pending_call {
     state_base* state = nullptr;
     complete_function complete = nullptr;
@@ -42,17 +42,17 @@ public:
 
     /// Throws limit_error when 4 million calls are outstanding.
     call_id acquire(pending_call const&, std::uint32_t peer);
-    /// Frees the slot and returns what it held, if the id is one that was given out, for that peer, and nobody else took it. The call is
-    /// outstanding until `ended`.
+    /// Frees the slot and returns its content, if the id is valid for that peer and was not taken before. The call is outstanding until
+    /// `ended`.
     std::optional<pending_call> take(call_id, std::uint32_t peer) noexcept;
-    /// A call whose reply has not come.
+    /// A call whose reply has not arrived.
     struct outstanding_call {
         call_id id;
         std::uint32_t peer = 0;
     };
-    /// The call that completes this state, of which the caller holds a reference; none if it is taken, or never was one.
+    /// The call that completes this state, of which the caller holds a reference; none if it was taken, or if the state belongs to no call.
     [[nodiscard]] std::optional<outstanding_call> find(state_base const&) noexcept;
-    /// A call that was taken is completed, and what waited for it has run or is a task.
+    /// Called after a taken call is completed, and after its waiters have run or are queued as tasks.
     void ended() noexcept
     {
         unsigned const n = engine::thread_shard();
@@ -74,8 +74,8 @@ public:
             }
     }
     static constexpr std::uint32_t any_peer = ~std::uint32_t{0};
-    /// Calls each(state, action, peer) for calls under way, as a racing look sees them; of very many not for all. The state may be gone: it
-    /// is only to be compared.
+    /// Calls each(state, action, peer) for calls in flight, without a lock; of very many it skips some. The state may be destroyed: only
+    /// compare its address.
     template <class F>
     void look(F&& each) const
     {
@@ -98,7 +98,7 @@ public:
             n += c.ended.load(std::memory_order_relaxed);
         return n;
     }
-    /// 0 only if there was a moment at which there were none.
+    /// 0 only if at some moment no call was outstanding.
     [[nodiscard]] std::uint64_t outstanding() const noexcept
     {
         std::uint64_t ended = 0, begun = 0;
@@ -114,7 +114,7 @@ private:
         std::atomic<std::uint32_t> generation{0};
         std::atomic<std::uint32_t> peer{0};
         std::atomic<std::uint32_t> next_free{0};
-        // Written by the thread that acquires the slot, read by the one that frees it, and at any time by `look` and `find`.
+        // Written by the thread that acquires the slot. Read by the thread that frees it, and at any time by `look` and `find`.
         std::atomic<state_base*> state{nullptr};
         std::atomic<complete_function> complete{nullptr};
         std::atomic<action_entry const*> action{nullptr};
@@ -122,12 +122,12 @@ private:
     struct chunk {
         std::array<slot, chunk_slots> slots;
     };
-    /// The part of the table that belongs to one thread. The last corner is shared by all further threads, and keeps no slots.
+    /// One thread's part of the table. All threads beyond the first 31 share the last corner, which keeps no slots.
     struct alignas(64) corner {
         std::atomic<std::uint64_t> begun{0};
         std::atomic<std::uint64_t> ended{0};
         std::uint32_t kept = 0;
-        std::array<std::uint32_t, 75> free;  ///< `kept` of them; with the rest six lines
+        std::array<std::uint32_t, 75> free;  ///< `kept` of them; six cache lines with the rest
     };
     slot& at(std::uint32_t i) noexcept { return chunks_[i / chunk_slots].load(std::memory_order_acquire)->slots[i % chunk_slots]; }
     std::uint32_t pop();

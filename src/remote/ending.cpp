@@ -1,9 +1,9 @@
-// Barriers, deaths, and the end of a world: no rank leaves before all that was sent is handled and answered.
+// Barriers, deaths, and the end of a world: no rank leaves before every message is handled and answered.
 //
-// The end: a rank that has nothing to do (no task, no outstanding call) reports how many calls it sent and handled to the coordinator, the
-// lowest living rank. When all have reported, the coordinator asks for another round, until two rounds in a row have the same sums, and as
-// many calls handled as sent. Source: F. Mattern, "Algorithms for distributed termination detection", 1987 (the four-counter method). A
-// death restarts the rounds among the living; calls to and from the dead are left out of the sums.
+// Termination: an idle rank (no task, no outstanding call) reports how many calls it sent and handled to the coordinator, the lowest living
+// rank. When all have reported, the coordinator starts another round, until two consecutive rounds have equal sums and as many calls
+// handled as sent. Source: F. Mattern, "Algorithms for distributed termination detection", 1987 (the four-counter method). A death restarts
+// the rounds among the living; the sums leave out calls to and from the dead.
 
 #include "remote/runtime.hpp"
 
@@ -92,7 +92,7 @@ void runtime::send_control(int rank, wire::control_message const& m)
     try {
         send_bytes(rank, wire::control, wire::bytes_of(m));
     } catch (peer_error const&) {
-        // It died: every rank learns of that without this message.
+        // The rank died: every rank learns of that without this message.
     }
 }
 
@@ -161,7 +161,7 @@ void runtime::barrier()
 {
     check_rank(rank());
     std::uint32_t const number = ++barriers_;
-    // A rank that will never come to this barrier. (A rank that passed it and left is none: it was here.)
+    // A rank that cannot reach this barrier any more. A rank that passed it before it left is not missing.
     auto const missing = [&] {
         if (deaths_.load(std::memory_order_acquire) != 0)
             for (int r = 0; r < size(); ++r)
@@ -199,7 +199,7 @@ int runtime::coordinator() const noexcept
 
 bool runtime::report_due() const noexcept
 {
-    // The rarest condition first: this runs after every poll.
+    // The rarest condition comes first: this runs after every poll.
     return (own_.round != wanted_round_.load(std::memory_order_acquire) || own_.deaths != deaths_.load(std::memory_order_acquire)) &&
            pool_.load()->unfinished() == 0 && calls_.outstanding() == 0;
 }
@@ -207,7 +207,7 @@ bool runtime::report_due() const noexcept
 void runtime::send_report()
 {
     report r{deaths_.load(std::memory_order_acquire), wanted_round_.load(std::memory_order_acquire), 0, 0};
-    // In this order: calls that were sent by a call counted as handled are counted, too.
+    // Handled before sent: so the sums include the calls that a handled call sent.
     for (int p = 0; p < size(); ++p)
         if (alive(p))
             r.handled += peers_[static_cast<std::size_t>(p)].handled.load(std::memory_order_acquire);
@@ -287,7 +287,7 @@ bool runtime::run_until_ended(bool may_stop)
         }
         if (report_due())
             send_report();
-        // After a death a coordinator may have gone while its verdicts were on their way: this rank stops waiting for them.
+        // After a death, a coordinator may leave while its verdicts are in flight: this rank stops waiting for them.
         bool const mourning = deaths_.load(std::memory_order_acquire) != 0;
         bool const moved = engine_.wait([&] { return p.has_work() || ended() || stop_asked() || report_due(); },
                                         may_stop ? "world::serve" : "the end of the world",

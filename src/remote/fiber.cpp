@@ -36,8 +36,7 @@ namespace {
 
 thread_local fiber* running_fiber = nullptr;
 
-// A fiber may go on on another thread: these look the thread's own variables up afresh, never from a register that was filled before a
-// switch.
+// A fiber may resume on another thread. These functions are not inlined, so that they load the thread's variables afresh after a switch.
 [[gnu::noinline]] void set_current(fiber* f) noexcept
 {
     running_fiber = f;
@@ -116,7 +115,7 @@ bool fiber::switch_in()
     set_current(nullptr);
     if (ended_)
         return true;
-    // From here on the fiber may be resumed, and end, on another thread.
+    // From here on another thread may resume and end the fiber.
     after_(after_context_, *this);
     return false;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A fiber: a stack on which tasks run that may be suspended and resumed later, perhaps on another thread. Recycled between tasks. A switch
-// costs about 10 ns (Boost.Context), and includes the state of C++ exceptions and the stack that sanitizers know.
+// Fibers: stacks on which tasks run, and may be suspended and resumed on another thread. Fibers are reused by later tasks. A switch takes
+// about 10 ns (Boost.Context) and includes the state of C++ exceptions and the stack that sanitizers know.
 
 #include "remote/stack.hpp"
 
@@ -24,22 +24,22 @@ public:
 
     /// Runs `t` until it ends or suspends; true if it ended. From a plain stack only.
     bool start(task& t);
-    /// Goes on with the suspended task; true if it ended.
+    /// Resumes the suspended task; true if it ended.
     bool resume();
 
-    /// The fiber that the calling thread is on; null on a plain stack.
+    /// The fiber of the calling thread; null on a plain stack.
     [[nodiscard]] static fiber* current() noexcept;
-    /// Suspends the current fiber. The thread that ran it then calls after(context) on its own stack, and goes on with other work; from
-    /// that call on any thread may resume the fiber. Returns when one did.
+    /// Suspends the current fiber. Its thread then calls after(context) on its own stack, and continues with other work. From that call on
+    /// any thread may resume the fiber. Returns when a thread did.
     void suspend(void (*after)(void* context, fiber&) noexcept, void* context);
 
-    /// What runs again when the fiber is queued: `resume`.
+    /// The task that resumes the fiber when it is queued.
     task resumption;
     fiber* next = nullptr;           ///< for the pool's free list
     workers* pool = nullptr;         ///< whose task it runs
 
-    /// Names the function that it runs (static text) until its task ends, and the rank that called it, for the overflow report and for
-    /// reports of what runs. On the fiber itself.
+    /// Records the function that the fiber runs (static text) and the calling rank until its task ends, for the overflow report and the
+    /// watchdog. Called on the fiber itself.
     void rename(char const* name, int caller) noexcept
     {
         auto const whose = static_cast<std::uint64_t>(caller + 1) << address_bits;
@@ -47,7 +47,7 @@ public:
         set_running(&stack_, name);
     }
 
-    /// A wait of its task; `on` may be null.
+    /// Records a wait of its task; `on` may be null.
     class waiting {
     public:
         waiting(fiber& f, char const* what, detail::state_base const* on) noexcept : fiber_(f)
@@ -63,7 +63,7 @@ public:
         fiber& fiber_;
     };
 
-    // For reports of what runs. Any thread; the answer may be outdated when it is returned.
+    // For the watchdog. Any thread; the answer may be outdated when it is returned.
     struct call {
         char const* name;  ///< null: none
         int caller;
@@ -73,9 +73,9 @@ public:
         std::uint64_t const n = note_.load(std::memory_order_relaxed);
         return {name_in(n), static_cast<int>(n >> address_bits) - 1};
     }
-    [[nodiscard]] char const* waits_for() const noexcept { return waits_for_.load(std::memory_order_relaxed); }  ///< null: it does not
+    [[nodiscard]] char const* waits_for() const noexcept { return waits_for_.load(std::memory_order_relaxed); }  ///< null: it does not wait
     [[nodiscard]] detail::state_base const* waits_on() const noexcept { return waits_on_.load(std::memory_order_relaxed); }
-    fiber *older = nullptr, *younger = nullptr;  ///< all of the pool
+    fiber *older = nullptr, *younger = nullptr;  ///< links of the list of all fibers of the pool
 
 private:
     struct exceptions {  // __cxa_eh_globals
@@ -88,7 +88,7 @@ private:
     void switch_out();
 
     stack stack_;
-    /// The address of a text and a rank, below 2^15, in one word: naming a call is one store.
+    /// A text's address and a rank below 2^15 in one word, so that recording a call is one store.
     static constexpr unsigned address_bits = 48;
     static char const* name_in(std::uint64_t note) noexcept
     {

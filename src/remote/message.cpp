@@ -1,4 +1,4 @@
-// Blocks of an arrived message: looked at, taken or fetched.
+// Blocks of an arrived message: viewed, taken or fetched.
 
 #include "remote/message.hpp"
 
@@ -53,7 +53,7 @@ void* message_source::take_for_delete(std::size_t i, std::size_t alignment)
 {
     if (!may_take_ || !heap::delete_releases())
         return nullptr;
-    // A given or staged block begins where a block of the heap begins, unless the sender lies: then deallocate notices.
+    // A given or staged block is a whole block of the heap, unless the sender lies; deallocate checks that.
     void const* const block = message_->view(first_ + i);
     if (!heap::contains(block) || reinterpret_cast<std::uintptr_t>(block) % std::max(alignment, heap::block_alignment) != 0)
         return nullptr;
@@ -145,7 +145,7 @@ caught describe_current_exception(runtime& r, bool running)
 
 std::vector<std::byte> encode_error(int where, std::string_view type, std::string_view text)
 {
-    // An error is for people: what does not fit into a page is cut.
+    // Errors are for people: longer texts are cut.
     type = type.substr(0, 1024);
     text = text.substr(0, 8192);
     wire::error_header const h{where, static_cast<std::uint32_t>(type.size()), static_cast<std::uint32_t>(text.size()), 0};

@@ -11,8 +11,8 @@ namespace towline::remoting {
 /// Whether decoding a message may wait for its blocks; if not, all of them are in reach.
 enum class patience : std::uint8_t { may_wait, none };
 
-/// Blocks `first` to `first + count` of a message. If decoding may wait, fetches begin with `start`, when all is decoded: an error before
-/// that ends the life of the destinations.
+/// Blocks `first` to `first + count` of a message. If decoding may wait, `start` begins the fetches after everything is decoded, because an
+/// error before that destroys the destinations.
 class message_source final : public chunk_source {
 public:
     message_source() = default;
@@ -52,14 +52,14 @@ private:
     engine::small_vector<wanted, 4> wanted_;
 };
 
-/// Suspends the caller until all fetches of the message have ended; a caller that may not wait has none under way. Throws peer_error if the
+/// Suspends the caller until all fetches of the message have ended. If decoding may not wait, none is in flight. Throws peer_error if the
 /// sender died first.
 void wait_for_blocks(runtime&, engine::incoming&);
 
 /// True if every block can be viewed, or copied, without waiting.
 [[nodiscard]] bool blocks_in_reach(engine::incoming&);
 
-/// Type and text of the exception being handled, and how it travels: `running` if the called function threw it.
+/// Type and text of the current exception, and its status on the wire. `running`: the called function threw it.
 struct caught {
     wire::status outcome;
     int where;
@@ -68,7 +68,7 @@ struct caught {
 [[nodiscard]] caught describe_current_exception(runtime&, bool running);
 /// The bytes of an error, without a footer.
 [[nodiscard]] std::vector<std::byte> encode_error(int where, std::string_view type, std::string_view text);
-/// The exception that an error reply stands for. `bytes` are what a peer sent: anything.
+/// The exception that an error reply describes. `bytes` come from a peer and may be invalid.
 [[nodiscard]] std::exception_ptr decode_error(runtime&, wire::status, std::span<std::byte const> bytes, int source, char const* action);
 
 /// A reply with its message.
@@ -97,6 +97,27 @@ public:
 
 private:
     message_source source_;
+};
+
+/// A call with its message. Refers to the message, which the caller keeps until `run` has returned.
+class incoming_call final : public detail::invocation {
+public:
+    incoming_call(runtime&, engine::incoming&, wire::request_footer const&, patience) noexcept;
+    /// Decodes, calls and answers; answers with the error if anything throws.
+    void run(action_entry const&) noexcept;
+
+    void wait_for_blocks() override;
+    [[nodiscard]] void* claim(std::uint64_t where, std::size_t size) override;
+    bool reply_packed(std::byte* values, std::size_t size) override;
+    void reply(detail::parcel&) override;
+    [[nodiscard]] std::uint64_t share(void const* data, std::size_t size) override;
+
+private:
+    runtime& runtime_;
+    engine::incoming& message_;
+    call_id id_;
+    message_source source_;
+    bool replied_ = false;
 };
 
 } // namespace towline::remoting

@@ -1,4 +1,4 @@
-// Handles of remote objects: weights split, return, and are topped up by calls to the object's home.
+// Handles of remote objects: split and return weights, and ask the object's home for more.
 
 #include <towline/object.hpp>
 
@@ -12,7 +12,7 @@
 namespace towline::detail {
 namespace {
 
-// What references ask of the object's home. The object itself ends in a task, where its destructor may wait.
+// Requests to the object's home. The object is destroyed in a task, where its destructor may wait.
 void release_weight(object_id id, std::uint64_t weight)
 {
     std::shared_ptr<void> const last = remoting::runtime::current().objects().release(id, weight);
@@ -22,7 +22,7 @@ bool add_weight(object_id id, std::uint64_t weight)
     return remoting::runtime::current().objects().add_weight(id, weight);
 }
 
-// A part of this size is enough to be split again by many, and a whole has room for many such parts.
+// A part of this size can be split often, and a whole has many such parts.
 constexpr std::uint64_t part(std::uint64_t weight) noexcept
 {
     return std::max<std::uint64_t>(1, weight >> 10);

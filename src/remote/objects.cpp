@@ -60,7 +60,7 @@ std::size_t object_table::size() const
 
 void object_table::clear() noexcept
 {
-    std::vector<std::shared_ptr<void>> ended;  // outside the lock
+    std::vector<std::shared_ptr<void>> ended;  // destroyed outside the lock
     std::scoped_lock lock(mutex_);
     slots_.for_each([&](slot& s) {
         ended.push_back(std::move(s.object));

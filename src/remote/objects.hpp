@@ -1,5 +1,5 @@
 #pragma once
-// Objects of this process that others call, with the weight of the references that other processes hold.
+// Objects of this process that others call, with the weight of the references in other processes.
 
 #include "base/slot_table.hpp"
 
@@ -20,8 +20,8 @@ public:
     object_id insert(std::shared_ptr<void> object, std::uint64_t type, std::uint64_t weight);
     /// Null if there is no such object of that type.
     [[nodiscard]] std::shared_ptr<void> find(object_id, std::uint64_t type) const;
-    /// References of this weight have ended; the last ends the object (returned, so that it ends outside the lock). Unknown ids and too
-    /// much weight are ignored: a peer may send anything.
+    /// Subtracts the weight of ended references. Returns the object with the last one, so that it is destroyed outside the lock. Ignores
+    /// unknown ids and too much weight, because a peer may send anything.
     std::shared_ptr<void> release(object_id, std::uint64_t weight) noexcept;
     /// Adds weight for a reference whose weight is nearly used up. False if there is no such object.
     bool add_weight(object_id, std::uint64_t weight) noexcept;

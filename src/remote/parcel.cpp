@@ -1,4 +1,4 @@
-// The end of an encoded call: what of it is a block of the message, and what is in its head.
+// Finishes an encoded call: its message head and its blocks.
 
 #include <towline/detail/parcel.hpp>
 
@@ -7,7 +7,7 @@
 namespace towline::detail {
 namespace {
 
-// Rooms of this thread that are not in use. A few are enough: a parcel lives from encoding to sending.
+// Unused rooms of this thread. A few suffice: a parcel lives from encoding to sending.
 struct rooms {
     parcel_room* free = nullptr;
     unsigned count = 0;
@@ -15,7 +15,7 @@ struct rooms {
     {
         while (free != nullptr)
             delete std::exchange(free, free->next);
-        count = ~0u;  // gone: what comes back now is deleted
+        count = ~0u;  // the thread ends: returned rooms are deleted
     }
 };
 thread_local rooms mine;
@@ -23,7 +23,7 @@ thread_local rooms mine;
 constexpr unsigned kept_rooms = 8;
 constexpr std::size_t kept_bytes = std::size_t{1} << 20;
 
-// Parcels begin and end on fibers, which change threads: the thread's own variable is looked up afresh here.
+// Parcels begin and end on fibers, which change threads. This function is not inlined, so that it loads the thread's variable afresh.
 [[gnu::noinline]] parcel_room* take_room()
 {
     asm volatile("");

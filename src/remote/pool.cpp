@@ -1,4 +1,4 @@
-// Small blocks for states and tasks, cached by each thread.
+// Blocks of up to 1 KiB for states and tasks, cached by each thread.
 
 #include <towline/detail/pool.hpp>
 
@@ -10,14 +10,14 @@
 namespace towline::detail {
 
 #ifdef TOWLINE_SANITIZED
-// Sanitizers see the life of each object only if it comes from the allocator that they watch.
+// Sanitizers track an object only if it comes from their allocator.
 void* pool_allocate(std::size_t size) { return ::operator new(size); }
 void pool_free(void* block, std::size_t) noexcept { ::operator delete(block); }
 #else
 namespace {
 
 constexpr std::size_t granule = 64, largest = 1024, classes = largest / granule;
-constexpr std::uint32_t batch = 64;  // what moves between a thread's list and the common one
+constexpr std::uint32_t batch = 64;  // blocks that move together between a thread's list and the common one
 
 struct node {
     node* next;
@@ -42,7 +42,7 @@ struct list {
     }
 };
 
-// The common lists are never destroyed: threads may end after static destruction began.
+// The common lists are never destroyed, because threads may end after static destruction began.
 struct common {
     std::mutex mutex;
     std::array<list, classes> lists;
@@ -69,7 +69,7 @@ struct cache {
 };
 thread_local cache mine;
 
-// Out of line: only every 64th call of a thread comes here, and only when allocation and release are on different threads.
+// Out of line: called for every 64th block of a thread, and only if allocation and release are on different threads.
 [[gnu::noinline]] void refill(std::size_t c)
 {
     {

@@ -1,4 +1,4 @@
-// The table of functions: their ids from their names, sorted.
+// The table of functions: computes ids from names, and sorts by id.
 
 #include "remote/registry.hpp"
 
@@ -14,7 +14,7 @@
 namespace towline {
 namespace detail {
 namespace {
-std::atomic<action_entry*> all_entries{nullptr};  // constant-initialised: entries of any source file may come first
+std::atomic<action_entry*> all_entries{nullptr};  // constant-initialised, because entries of any source file may register first
 }
 
 action_entry::action_entry(char const* mangled_name, void const* identity_address, void (*run_function)(invocation&),
@@ -52,7 +52,7 @@ std::uint64_t hash_name(char const* mangled) noexcept
 std::string readable_name(char const* mangled)
 {
     std::string text = demangle(mangled);
-    // The action's own template is of no interest: keep what stands between the outermost < and >.
+    // Keep the text between the outermost < and >, which drops the action's own template.
     std::size_t const begin = text.find('<');
     if (text.starts_with("towline::detail::") && begin != std::string::npos && text.ends_with('>'))
         text = text.substr(begin + 1, text.size() - begin - 2);
@@ -72,7 +72,7 @@ action_table::action_table(std::span<action_entry* const> entries) : entries_(en
     unique.reserve(entries_.size());
     for (action_entry* e : entries_) {
         if (e->name == nullptr)
-            e->name = ::strdup(readable_name(e->mangled).c_str());  // as long as the process: it is shown in errors at any time
+            e->name = ::strdup(readable_name(e->mangled).c_str());  // never freed: errors show it at any time
         if (!unique.empty() && unique.back()->id == e->id) {
             action_entry const& other = *unique.back();
             if (std::strcmp(other.mangled, e->mangled) != 0)

@@ -1,6 +1,5 @@
 #pragma once
-// The table of callable functions of this process, sorted by id, so that equal programs have equal tables and may use the index on the
-// wire.
+// The table of callable functions of this process. It is sorted by id, so that equal programs have equal tables and send the index.
 
 #include <towline/detail/action.hpp>
 

@@ -1,4 +1,4 @@
-// The caller's side: a reply arrives and completes its call.
+// The caller's side: replies arrive and complete their calls.
 
 #include "remote/message.hpp"
 
@@ -17,7 +17,7 @@ void complete(pending_call const& call, detail::message_view& m) noexcept
     call.state->release();
 }
 
-/// A reply whose blocks have to be copied: that is a worker's business.
+/// A reply whose blocks must be copied: a worker does that.
 class reply_task final : public task, public detail::pooled {
 public:
     reply_task(runtime& r, engine::incoming&& m, pending_call const& call, bool packed)

@@ -1,7 +1,6 @@
-// The callee's side: a request arrives, runs inline or as a task, and is answered.
+// The callee's side: requests arrive, run in the handler or as a task, and are answered.
 
 #include "remote/message.hpp"
-#include "remote/requests.hpp"
 
 #include "base/log.hpp"
 
@@ -65,7 +64,7 @@ void incoming_call::run(action_entry const& e) noexcept
         e.run(*this);
     } catch (...) {
         if (replied_)
-            return;  // the answer itself could not be sent: the caller died, and was told by its own runtime
+            return;  // the answer could not be sent: the caller died, and its own runtime reported that
         try {
             caught const c = describe_current_exception(runtime_, running);
             if (id_.generation == 0)
@@ -96,7 +95,7 @@ void runtime::reply_error(int rank, call_id id, wire::status status, int where, 
 
 namespace {
 
-/// A call on its way to a worker, with its message.
+/// A call that is queued for a worker, with its message.
 class call_task final : public task, public detail::pooled {
 public:
     call_task(runtime& r, engine::incoming&& m, wire::request_footer const& f, action_entry const& e)
@@ -104,7 +103,7 @@ public:
     {
         task::run = &begin;
     }
-    /// The call task behind a task, if that is one, which the caller of `source` named so.
+    /// The call task of a task, if it is one with this source and id.
     [[nodiscard]] static call_task* from(task& t, int source, call_id id) noexcept
     {
         if (t.run != &begin)

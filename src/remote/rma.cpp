@@ -1,4 +1,4 @@
-// The allocator of rma_vector: blocks of the heap.
+// The allocator of rma_vector and rma_allocator: blocks of the heap.
 
 #include <towline/rma_allocator.hpp>
 

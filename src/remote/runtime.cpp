@@ -19,9 +19,9 @@ namespace towline::remoting {
 namespace {
 
 std::atomic<runtime*> process_runtime{nullptr};
-std::atomic<int> scopes{0};  // threads have a runtime of their own only in tests
+std::atomic<int> scopes{0};  // only tests give threads their own runtime
 thread_local runtime* thread_runtime = nullptr;
-base::unseen_order through_peers;  // a peer's message may be the answer to one of another thread
+base::unseen_order through_peers;  // a peer's message may answer one of another thread
 
 [[gnu::noinline]] runtime*& thread_slot() noexcept
 {
@@ -73,7 +73,7 @@ runtime::runtime(engine::engine& e, action_table const* actions)
       reports_(e.size())
 {
     sent_[engine::shared_shard].store(new std::atomic<std::uint64_t>[e.size()](), std::memory_order_release);
-    // A handler of this runtime acts for it, whichever thread polls.
+    // Handlers run in the scope of this runtime, whichever thread polls.
     auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
         ids_[id] = engine_.add_handler([](void* self, engine::engine&, engine::incoming& m) {
             through_peers.pass();
@@ -108,10 +108,10 @@ runtime::~runtime()
 void runtime::add_first_sent(unsigned shard, int rank, std::uint64_t amount) noexcept
 {
     auto* const fresh = new (std::nothrow) std::atomic<std::uint64_t>[static_cast<std::size_t>(size())]();
-    if (fresh == nullptr)  // counted all the same, with those whom many threads count
+    if (fresh == nullptr)  // without memory, counted in the shared array
         return engine::add_to_shard(engine::shared_shard, sent_[engine::shared_shard].load(std::memory_order_acquire)[rank], amount);
     engine::add_to_shard(shard, fresh[rank], amount);
-    sent_[shard].store(fresh, std::memory_order_release);  // a shard has one thread
+    sent_[shard].store(fresh, std::memory_order_release);  // one thread writes a shard
 }
 
 std::uint64_t runtime::sent_to(int rank) const noexcept
@@ -194,7 +194,7 @@ void runtime::send_bytes(int rank, wire::handler h, std::span<std::byte const> h
 
 namespace {
 
-/// What a failed send does to its call: the state gets the error, or a post throws it.
+/// Passes the error of a failed send to the call's state; throws it for a post.
 template <class Send>
 auto with_reply(call_table& calls, detail::reply_to to, action_entry const& entry, int rank, Send&& send)
 {
@@ -255,7 +255,7 @@ detail::state_ref<detail::state<void>> runtime::send_parcel(action_entry const& 
 
 namespace {
 
-/// Lives until the engine says that nothing of a message is lent any more.
+/// Lives until the engine reports that no block of a message is lent any more.
 struct sending final : detail::state<void> {
     explicit sending(detail::held* objects) : state<void>(2), held(objects) {}
     ~sending() override { free_held(); }
@@ -296,7 +296,7 @@ detail::state_ref<detail::state<void>> runtime::send_parcel(int rank, wire::hand
         lent = lent || how == engine::lending::lend;
         blocks[i] = {chunks[i].data, chunks[i].size, how, chunks[i].viewed};
     }
-    p.given_away();  // also when sending fails
+    p.given_away();  // also if sending fails
     if (!lent) {
         send_bytes(rank, h, head, blocks);
         return {};

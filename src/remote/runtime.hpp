@@ -1,6 +1,6 @@
 #pragma once
-// The remote-call face over one engine: sends calls, runs those that arrive, keeps order at the end. A process has one behind its
-// towline::world; tests make many over simulated engines and choose among them by `runtime::scope`.
+// The remote-call face over one engine: sends calls, runs arriving ones, and ends the world in order. A process has one, owned by its
+// towline::world. Tests make many over simulated engines, and choose among them with `runtime::scope`.
 
 #include "engine/engine.hpp"
 #include "remote/calls.hpp"
@@ -26,14 +26,14 @@ namespace towline::remoting {
 
 class team_ground;
 
-/// Replies that arrived: the upper half of the order in which states become ready (state_base::order). Handlers write it, and these take
-/// turns; what becomes ready by other means counts on below the last reply.
+/// The number of arrived replies: the upper half of the order in which states become ready (state_base::order). Only handlers write it, one
+/// at a time. States that become ready otherwise increment the lower half.
 [[gnu::visibility("hidden")]] extern std::atomic<std::uint64_t> replies_seen;
 
 struct runtime_setup {
     unsigned threads = 1;  ///< workers
     bool oversubscribed = false;
-    /// Bytes that decoding one message may allocate.
+    /// The most bytes that decoding one message may allocate.
     std::uint64_t max_message = std::uint64_t{1} << 40;
     /// "killed by signal 9", "exit code 3", ... ; may be null.
     std::string (*describe_death)(int rank) = nullptr;
@@ -42,30 +42,30 @@ struct runtime_setup {
 
 class runtime {
 public:
-    /// Installs the engine's handlers. No message of this layer may arrive before. `actions` null: the process's.
+    /// Installs the engine's handlers. No message of this layer may arrive before. `actions` null: the table of the process.
     explicit runtime(engine::engine&, action_table const* actions = nullptr);
     ~runtime();
     runtime(runtime const&) = delete;
     runtime& operator=(runtime const&) = delete;
 
-    /// Begins to answer.
+    /// Starts answering calls.
     void begin(runtime_setup);
-    /// Learns what the peers speak: for each rank, the digest of its action table and its version of remoting::wire (0: no such peer).
-    /// Blocks while tables are exchanged with ranks whose digest differs. All ranks have begun before any rank calls this, and have called
-    /// this before any rank makes calls.
+    /// Receives the versions of all peers: for each rank, the digest of its action table and its version of remoting::wire (0: no such
+    /// peer). Blocks while it exchanges tables with ranks whose digest differs. All ranks call `begin` before any rank calls this, and all
+    /// ranks call this before any rank makes calls.
     void meet(std::span<std::uint64_t const> digests, std::span<std::uint32_t const> versions);
-    /// Answers calls until every rank has called this, and all that was sent is handled and answered. Then the workers are gone, and calls
-    /// are usage errors. False if a death or a goodbye made that impossible; the calls of this rank have ended in any case.
+    /// Answers calls until every rank has called this and every message is handled and answered. Then stops the workers; later calls are
+    /// usage errors. False if a rank died or left because of an exception; the calls of this rank have ended in any case.
     bool end();
-    /// As the waiting part of `end`: true when the world ended, false if a rank asked for a stop.
+    /// The waiting part of `end`: true when the world ended, false if a rank requested a stop.
     bool serve();
     void stop_all();
-    /// Tells everybody that this rank leaves because of an exception: their calls to it end with peer_error. Ends at once.
+    /// Tells all ranks that this one leaves because of an exception: their calls to it end with peer_error. Does not block.
     void abandon() noexcept;
     [[nodiscard]] bool active() const noexcept { return pool_.load(std::memory_order_acquire) != nullptr; }
     [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_acquire); }
 
-    /// Returns when every rank called it as often. Throws peer_error if a rank died. One thread at a time.
+    /// Returns when every rank has called it equally often. Throws peer_error if a rank died. One thread at a time.
     void barrier();
 
     [[nodiscard]] engine::engine& engine() noexcept { return engine_; }
@@ -79,12 +79,12 @@ public:
     [[nodiscard]] action_table const& actions() const noexcept { return actions_; }
     [[nodiscard]] std::uint64_t max_message() const noexcept { return setup_.max_message; }
 
-    /// The runtime that calls of this thread use; throws usage_error where there is none.
+    /// The runtime of this thread's calls; throws usage_error if there is none.
     [[nodiscard]] static runtime& current();
     [[nodiscard]] static runtime* current_or_null() noexcept;
-    /// Makes it the process's; null: none.
+    /// Sets the runtime of the process; null: none.
     static void set_process(runtime*) noexcept;
-    /// Makes it this thread's, for tests.
+    /// Sets the runtime of this thread, for tests.
     class scope {
     public:
         explicit scope(runtime*) noexcept;
@@ -96,12 +96,12 @@ public:
         runtime* before_;
     };
 
-    /// Makes it a worker thread's, for good.
+    /// Sets the runtime of a worker thread until it ends.
     static void adopt_thread(runtime*) noexcept;
 
-    /// Throws usage_error inside a handler that runs on the polling thread, where nothing may wait.
+    /// Throws usage_error inside a handler on the polling thread, which must not wait.
     void check_may_wait(char const* what) const;
-    /// Blocks until ready(): suspends a fiber, lets a thread poll. `ready` becomes true by handlers. `about` may be null.
+    /// Blocks until ready(): suspends a fiber; polls on a plain thread. Handlers make `ready` true. `about` may be null.
     template <class Ready>
     void wait_until(Ready&& ready, char const* what, waiting const* about = nullptr)
     {
@@ -130,29 +130,29 @@ public:
     detail::state_ref<detail::state<void>> send_parcel(action_entry const&, int rank, detail::reply_to, detail::parcel&);
     detail::state_ref<detail::state<void>> send_to_all(action_entry const&, std::span<int const> ranks, state_base*,
                                                        detail::complete_all_function, std::span<std::byte const> packed, detail::parcel*);
-    /// Sends a parcel with a footer; null if nothing of it is lent.
+    /// Sends a parcel with a footer; null if it lends no block.
     detail::state_ref<detail::state<void>> send_parcel(int rank, wire::handler, detail::parcel&, std::span<std::byte const> footer);
     void send_bytes(int rank, wire::handler, std::span<std::byte const> head, std::span<engine::block const> blocks = {},
                     engine::completion sent = {});
     void reply_error(int rank, call_id, wire::status, int where, std::string_view type, std::string_view text) noexcept;
-    /// Asks the callee of this state's call, if it is one and its reply has not come, to drop it if it has not begun.
+    /// If the state belongs to a call without a reply yet: asks the callee to drop the call if it has not started.
     void cancel(state_base&);
-    /// Counts a request on its way to `rank`, for the balance at the end.
+    /// Counts a request to `rank` for the termination detection.
     void count_sent(int rank) noexcept { add_sent(rank, 1); }
     void count_unsent(int rank) noexcept { add_sent(rank, ~std::uint64_t{0}); }
     void check_rank(int rank) const;
     void check_callable(int rank) const;  ///< version
     [[nodiscard]] std::exception_ptr death(int rank, char const* doing) const;
-    /// Brings the counters of the job up to date.
+    /// Adds the pending counts to the counters of the job.
     void flush_counters() noexcept;
 
 private:
     struct peer_info {
         std::atomic<std::uint64_t> handled{0};  ///< requests that arrived; written by handlers only
         std::atomic<bool> alive{true};
-        std::atomic<bool> left{false};          ///< said goodbye
-        std::atomic<std::uint32_t> barriers{0}; ///< that it had passed when it said goodbye
-        std::unique_ptr<std::vector<std::uint32_t>> translation;  ///< our index -> theirs; null: the same
+        std::atomic<bool> left{false};          ///< it left because of an exception
+        std::atomic<std::uint32_t> barriers{0}; ///< the barriers that it had passed when it left
+        std::unique_ptr<std::vector<std::uint32_t>> translation;  ///< our index -> theirs; null: equal tables
         std::atomic<bool> table_known{false};  ///< the peer's table arrived
         bool version_fits = true;
         std::uint32_t version = wire::format_version;
@@ -170,7 +170,7 @@ private:
     void on_cancel(int source, call_id);
     void on_table(int source, std::span<std::byte const> ids);
     void on_death(int rank, bool goodbye);
-    /// Counts a request: when it has run, or is among the tasks that `report_due` sees.
+    /// Counts a handled request: after it has run, or when it is among the tasks that `report_due` sees.
     void handled(int source) noexcept
     {
         auto& n = peers_[static_cast<std::size_t>(source)].handled;
@@ -186,7 +186,7 @@ private:
             add_first_sent(n, rank, amount);
     }
     void add_first_sent(unsigned shard, int rank, std::uint64_t amount) noexcept;
-    /// Requests that went to the rank.
+    /// The number of requests sent to the rank.
     [[nodiscard]] std::uint64_t sent_to(int rank) const noexcept;
     [[nodiscard]] std::uint32_t index_at(action_entry const&, int rank) const;
     void send_control(int rank, wire::control_message const&);
@@ -205,13 +205,14 @@ private:
     runtime_setup setup_;
     std::array<engine::handler_id, wire::handlers> ids_{};
     std::unique_ptr<peer_info[]> peers_;
-    /// Requests sent, by the shard of the sending thread and by rank; made when the first of a shard sends, the shared one at once.
+    /// Requests sent, by the shard of the sending thread and by rank. A shard's array is made at its first send; the shared one at
+    /// construction.
     std::array<std::atomic<std::atomic<std::uint64_t>*>, engine::shards> sent_{};
     call_table calls_;
     object_table objects_;
     std::unique_ptr<team_ground> teams_;
-    std::mutex owned_pool_mutex_;              ///< held while it is replaced, or read from outside
-    std::unique_ptr<workers> owned_pool_;      ///< stopped pools stay until the next begins: a late handler may look at it
+    std::mutex owned_pool_mutex_;              ///< held while it is replaced, or read by other threads
+    std::unique_ptr<workers> owned_pool_;      ///< a stopped pool stays until the next one starts, because a late handler may read it
     std::atomic<workers*> pool_{nullptr};
 
     std::array<std::atomic<std::uint32_t>, 32> barrier_seen_{};
@@ -220,11 +221,11 @@ private:
     std::atomic<std::uint32_t> deaths_{0};
     std::atomic<int> last_dead_{-1};
 
-    // The end (ending.cpp). The lowest living rank coordinates and keeps the others' reports.
+    // Termination (ending.cpp). The lowest living rank is the coordinator and keeps the others' reports.
     std::mutex ending_mutex_;
     std::vector<report> reports_;
     std::uint64_t judged_round_ = 0, judged_sent_ = 0, judged_handled_ = 0;  ///< sums of the last complete round
-    report own_{};                             ///< the last that this rank sent
+    report own_{};                             ///< the last report of this rank
     std::atomic<std::uint64_t> wanted_round_{1};
     std::atomic<bool> ended_{false};
     std::atomic<std::uint32_t> stops_{0};
@@ -232,7 +233,7 @@ private:
 
     std::uint64_t flushed_sent_ = 0, flushed_handled_ = 0;
     std::mutex flush_mutex_;
-    std::uint64_t hostile_ = 0;  ///< messages that were dropped; written by handlers
+    std::uint64_t hostile_ = 0;  ///< dropped invalid messages; written by handlers
 };
 
 } // namespace towline::remoting

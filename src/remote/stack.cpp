@@ -1,4 +1,4 @@
-// Maps stacks, and notices their overflow.
+// Maps stacks, and detects their overflow.
 
 #include "remote/stack.hpp"
 
@@ -98,7 +98,7 @@ void on_fault(int signal, siginfo_t* info, void* context)
         return before.sa_sigaction(signal, info, context);
     if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
         return before.sa_handler(signal);
-    // Back to the default: the instruction runs again and ends the process with the right signal and address.
+    // Restore the default handler: the instruction runs again and ends the process with the right signal and address.
     ::signal(signal, SIG_DFL);
 }
 
@@ -110,7 +110,7 @@ struct signal_stack {
         stack_t const s{.ss_sp = memory.get(), .ss_flags = 0, .ss_size = size};
         stack_t old{};
         if (sigaltstack(nullptr, &old) == 0 && (old.ss_flags & SS_DISABLE) == 0)
-            return;  // the thread has one
+            return;  // the thread has a signal stack
         installed = sigaltstack(&s, nullptr) == 0;
     }
     ~signal_stack()

@@ -18,11 +18,11 @@ struct stack {
 [[nodiscard]] stack map_stack();
 void unmap_stack(stack const&) noexcept;
 
-/// Makes a running fiber's name known to the overflow report of this thread. Null when none runs.
+/// Sets the running fiber for the overflow report of this thread; null: none.
 void set_running(stack const* s, char const* name) noexcept;
 
-/// Installs, once per process, a handler that turns a hit of a guard page into a message that names the function and the setting, and
-/// gives this thread a signal stack. Other faults go to the handler that was there before. No-op under sanitizers.
+/// Installs, once per process, a handler that reports a fault on a guard page with the function's name and the setting, and gives this
+/// thread a signal stack. Other faults go to the previous handler. No effect under sanitizers.
 void watch_overflow_on_this_thread();
 
 } // namespace towline::remoting

@@ -1,4 +1,4 @@
-// Waiting for a future, by where the caller stands: on a fiber, on a plain thread of a runtime, or without a runtime.
+// Waiting for a future on a fiber, on a plain thread of a runtime, or without a runtime.
 
 #include "remote/runtime.hpp"
 #include "remote/workers.hpp"
@@ -39,7 +39,7 @@ void wait_on_fiber(state_base const& s, fiber& f, char const* what)
         fiber* const sleeper = static_cast<node*>(w)->sleeper;
         sleeper->pool->resume(*sleeper);
     };
-    // Only when the fiber has left its stack may it be resumed: the waiter is added from the thread's own stack.
+    // The fiber may be resumed only after it has left its stack: the waiter is added from the thread's own stack.
     f.suspend([](void* context, fiber& left) noexcept {
         node* const mine = static_cast<node*>(context);
         left.pool->note_suspension();
@@ -48,7 +48,7 @@ void wait_on_fiber(state_base const& s, fiber& f, char const* what)
     }, &n);
 }
 
-// Where no runtime is there to wait with.
+// Waits without a runtime.
 struct parking {
     std::mutex mutex;
     std::condition_variable changed;
@@ -59,7 +59,7 @@ parking& lot() noexcept
     return *instance;
 }
 
-// Outlives a waiter that gave up: shared by it and the state's list.
+// Shared by the waiting caller and the state's list, because it outlives a caller that timed out.
 struct timed final : waiter, pooled {
     std::atomic<int> owners{2};
     std::atomic<bool> done{false};
@@ -127,7 +127,7 @@ void state_base::wait_slow(char const* what_for) const
         return;
     }
     r->check_may_wait(what_for);
-    // Most answers come at once: then nobody needs to be told.
+    // Most answers arrive while this thread spins: then no waiter has to be notified.
     if (r->engine().spin([this] { return ready(); }, what_for))
         return;
     struct node : waiter {
@@ -138,7 +138,7 @@ void state_base::wait_slow(char const* what_for) const
     n.notify = [](waiter* w) noexcept {
         node* const mine = static_cast<node*>(w);
         engine::engine* const e = mine->engine;
-        mine->done.store(true, std::memory_order_release);  // the node may end with this
+        mine->done.store(true, std::memory_order_release);  // the waiter may destroy the node now
         e->notify();
     };
     remoting::waiting const about(this);
@@ -161,7 +161,7 @@ bool state_base::wait_for(char const* what_for, std::int64_t ns) const
         }
         return true;
     }
-    // A year is for ever, and its sum with now does not overflow.
+    // At most a year, so that the deadline does not overflow.
     return wait_limited(*this, what_for, nanoseconds(std::min<std::int64_t>(ns, 31'536'000'000'000'000)));
 }
 

@@ -1,4 +1,4 @@
-// towline::stats, from this rank's counters in the job file.
+// towline::stats: reads this rank's counters in the job file.
 
 #include <towline/stats.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace towline {
 
-// Every counter is a field of the same name (or this file does not compile), and no field is anything else.
+// Every counter is a field of the same name (else this file does not compile), and there is no other field.
 static_assert(sizeof(statistics) == job::counter_table.size() * sizeof(std::uint64_t));
 
 statistics stats()

@@ -1,4 +1,4 @@
-// Strided views: their elements between memory and messages.
+// Strided views: copies elements between memory and messages.
 
 #include "heap/heap.hpp"
 #include "layout/strided.hpp"
@@ -38,7 +38,7 @@ void copy_strided(void* to, std::ptrdiff_t const* to_strides, void const* from, 
 {
     check_writable({shape.rank, shape.extents, to_strides});
     std::array<layout::strided_dimension, most_dimensions> dimensions;
-    std::int64_t row = static_cast<std::int64_t>(size);  // of all dimensions behind this one
+    std::int64_t row = static_cast<std::int64_t>(size);  // bytes of all dimensions behind this one
     for (std::size_t i = shape.rank; i-- > 0;) {
         auto const extent = static_cast<std::int64_t>(shape.extents[i]);
         dimensions[i] = {extent, to_strides != nullptr ? bytes_of(to_strides[i], size) : row,

@@ -1,4 +1,4 @@
-// The operations of teams: what their rows must be, and what they are in collective/.
+// The operations of teams: checks their rows, and converts them to calls of collective/.
 
 #include "collective/lanes/run_now.hpp"
 #include "collective/operations.hpp"
@@ -43,7 +43,7 @@ void check_list(op what, std::span<std::size_t const> counts, std::size_t blocks
                                       sum(counts), row));
 }
 
-/// Blocks of a row, in bytes, as `lists` keeps them: it has room.
+/// The blocks of a row, in bytes, stored in `lists`, which has room.
 [[nodiscard]] collective::layout_of_blocks listed(std::vector<std::uint64_t>& lists, std::span<std::size_t const> counts,
                                                   std::size_t element)
 {
@@ -57,7 +57,7 @@ void check_list(op what, std::span<std::size_t const> counts, std::size_t blocks
     return {all.subspan(first, n), all.subspan(first + n, n)};
 }
 
-/// Combines elements of c.
+/// The combination of elements of c.
 [[nodiscard]] collective::combination combination_of(team_call const& c)
 {
     return {c.combine.apply, c.combine.context, c.element, c.combine.commutative, c.combine.join};
@@ -176,7 +176,7 @@ collective::call_card team_core::card_of(team_call const& c) const
 {
     collective::call_card card;
     card.set_name(name_of(c.what));
-    card.type = c.what == op::barrier ? collective::call_card::any : c.element;  // as far as that tells of it
+    card.type = c.what == op::barrier ? collective::call_card::any : c.element;  // the card compares only the size
     if (has_root(c.what))
         card.root = c.root;
     if (c.by_counts)
@@ -242,7 +242,7 @@ bool team_core::run_now(team_call const& c)
     collective::call const what = call_of(c, lists);
     if (!collective::may_run_now(l, what))
         return false;
-    (void)team_.next_sequence();  // as of the ranks that do it by steps
+    (void)team_.next_sequence();  // stays equal to the ranks that run a schedule
     auto const wait = [&](auto&& is_met, int whom) {
         remoting::waiting about;
         about.rank = whom < 0 ? -1 : ranks_[static_cast<std::size_t>(whom)];

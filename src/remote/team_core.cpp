@@ -1,4 +1,4 @@
-// Runs a team's operations: begun, waited for, ended.
+// Starts, waits for and finishes a team's operations.
 
 #include "remote/team_core.hpp"
 
@@ -55,7 +55,7 @@ team_core::team_core(remoting::team_ground& ground, std::uint32_t number, int ra
 team_core::~team_core()
 {
     ground_.matcher().forget(team_.context());
-    if (!blocking_->done())  // a wait was left by an exception: messages still refer to it
+    if (!blocking_->done())  // an exception ended the wait: messages still refer to the operation
         (void)blocking_.release();
 }
 
@@ -77,7 +77,7 @@ std::exception_ptr team_core::error_of(ending how, char const* name) const
     case ending::peer_died:
         if (auto const dead = first_dead())
             return ground_.owner().death(*dead, name);
-        return std::make_exception_ptr(peer_error(fmt::format("{}: the world ended before it was known who died", name), -1));
+        return std::make_exception_ptr(peer_error(fmt::format("{}: the world ended before this rank learned which rank died", name), -1));
     case ending::lost: break;
     }
     return std::make_exception_ptr(error(fmt::format("{}: what a rank of the team has could not be brought here: its memory is gone, or "
@@ -219,7 +219,7 @@ std::shared_ptr<team_core> team_core::split(int color, int key)
     return made;
 }
 
-/// One that was started: the state of its future, too.
+/// A nonblocking operation; also the state of its future.
 struct team_core::operation final : state<void> {
     operation(std::shared_ptr<team_core> t, char const* what, std::shared_ptr<void> k)
         : state<void>(2), team(std::move(t)), called(what), kept(std::move(k))
@@ -244,7 +244,7 @@ struct team_core::operation final : state<void> {
     void end(std::exception_ptr why) noexcept
     {
         if (rows && why == nullptr) {
-            // Handlers end operations: a long copy is left to a worker.
+            // Handlers end operations: a worker does long copies.
             if (rows->unpacks_long())
                 return detail::schedule(unpacking);
             rows->unpack();
@@ -253,7 +253,7 @@ struct team_core::operation final : state<void> {
     }
     void finish(std::exception_ptr why) noexcept
     {
-        // Whoever hears of it may be the last to know the team, and the memory that `kept` lives in is the program's.
+        // A waiter may release the last reference to the team, and the program owns the memory behind `kept`.
         auto const of = std::move(team);
         kept.reset();
         if (why == nullptr) [[likely]]
@@ -262,7 +262,7 @@ struct team_core::operation final : state<void> {
             set_error(std::move(why));
         release();
     }
-    /// First what all ranks call; the operation begins when that is known.
+    /// Starts the check of calls; the operation begins after it.
     void start_check(collective::call_card const& card)
     {
         sequence = team->team_.next_sequence();
@@ -288,12 +288,12 @@ struct team_core::operation final : state<void> {
     std::shared_ptr<team_core> team;
     char const* called;
     std::shared_ptr<void> kept;
-    std::unique_ptr<remoting::staged_rows> rows;  ///< where they do not lie in a row
+    std::unique_ptr<remoting::staged_rows> rows;  ///< rows that are not contiguous
     struct unpacker : task {
         operation* of = nullptr;
     } unpacking;
     collective::collective_request request;
-    std::optional<collective::call_check> check;  ///< where calls are checked
+    std::optional<collective::call_check> check;  ///< if calls are checked
     collective::collective_request exchange;
     std::uint32_t sequence = 0;
 };
@@ -311,7 +311,7 @@ state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, 
     state_ref<operation> o(new operation(self, name_of(c.what), std::move(kept)));
     o->rows = why ? nullptr : std::move(rows);
     try {
-        bool const checks = collective::checks_calls();  // by messages then: it does not begin at the same moment on all ranks
+        bool const checks = collective::checks_calls();  // then by messages: it begins at different moments on different ranks
         std::optional<team_call> instead;
         if (why) [[unlikely]]
             instead = self->build_unfit(o->request.schedule(), c, !checks);
@@ -328,7 +328,7 @@ state_ref<state<void>> team_core::start(std::shared_ptr<team_core> const& self, 
         throw;
     }
     if (why) [[unlikely]]
-        throw usage_error(*why);  // and it goes on by itself, in memory of its own
+        throw usage_error(*why);  // the operation continues in its own memory
     return o;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// A team as one rank sees it: its other ranks, and how its operations run. The operations themselves: collective/operations.hpp.
+// One rank's side of a team: its ranks, and the execution of its operations. The operations themselves: collective/operations.hpp.
 
 #include "collective/call.hpp"
 #include "collective/call_check.hpp"
@@ -17,9 +17,9 @@ namespace towline::detail {
 
 class team_core {
 public:
-    /// `ranks` are those of the world, in the team's order. `number` is no other team's of these ranks.
+    /// `ranks` are world ranks, in the team's order. No other team of these ranks has this `number`.
     team_core(remoting::team_ground&, std::uint32_t number, int rank, std::vector<int> ranks);
-    /// Nothing is under way.
+    /// No operation is in flight.
     ~team_core();
     team_core(team_core const&) = delete;
     team_core& operator=(team_core const&) = delete;
@@ -27,13 +27,13 @@ public:
     [[nodiscard]] int rank() const noexcept { return team_.rank(); }
     [[nodiscard]] int size() const noexcept { return team_.size(); }
     [[nodiscard]] std::vector<int> const& ranks() const noexcept { return ranks_; }
-    /// The lowest rank of the world that is in the team and is known to have ended.
+    /// The lowest world rank of a member that is known to have ended.
     [[nodiscard]] std::optional<int> first_dead() const;
     [[nodiscard]] remoting::team_ground& ground() noexcept { return ground_; }
 
-    /// An operation: the ranks introduce their lanes to each other.
+    /// A collective operation: the ranks exchange their lanes.
     void introduce();
-    /// An operation of this team: ranks of the same color become a team; null for a negative color.
+    /// A collective operation: ranks of the same color become a team; null for a negative color.
     [[nodiscard]] std::shared_ptr<team_core> split(int color, int key);
 
     void run(team_call const&);
@@ -42,40 +42,40 @@ public:
 private:
     struct operation;
 
-    /// Throws for arguments that can never be right; the other ranks are not told.
+    /// Throws for arguments that can never be valid. The other ranks are not told.
     void check(team_call const&) const;
-    /// What is wrong with this rank's rows, if anything is.
+    /// The error in this rank's rows, if there is one.
     [[nodiscard]] std::optional<usage_error> find_unfit(team_call const&) const;
     void check_rows(team_call const&) const;
     void check_counts(team_call const&) const;
-    /// The operation as a collective::call; its lists of blocks lie in `lists`.
+    /// The operation as a collective::call; `lists` stores its lists of blocks.
     [[nodiscard]] collective::call call_of(team_call const&, std::vector<std::uint64_t>& lists) const;
-    /// The operation, where this rank's rows fit together and lie in rows.
+    /// Runs the operation if this rank's rows fit together and are contiguous.
     void run_fit(team_call const&);
-    /// This rank's part as steps.
+    /// Builds this rank's part as a schedule.
     void build(collective::schedule&, team_call const&, bool over_lanes = true);
-    /// The same where this rank's rows do not fit together (team_unfit.cpp): it takes part and gives no data, so that all ranks fail that
-    /// need some. Returns the call that it makes instead, without its lists.
+    /// The same if this rank's rows do not fit together (team_unfit.cpp): the rank takes part and gives no data, so that all ranks that
+    /// need some fail. Returns the call that it makes instead, without its lists.
     team_call build_unfit(collective::schedule&, team_call, bool over_lanes = true);
-    /// Runs that, and throws what is wrong here.
+    /// Runs such an operation, and throws this rank's error.
     [[noreturn]] void run_unfit(team_call const&, usage_error const& why);
-    /// Runs it in this thread, without steps. False: that is not possible now, and nothing was begun.
+    /// Runs it in this thread, without a schedule. False: not possible now; nothing was begun.
     [[nodiscard]] bool run_now(team_call const&);
-    /// Runs what was built to its end.
+    /// Runs the built operation until it is done.
     void complete(collective::collective_request&, std::uint32_t sequence, char const* name);
-    /// The same under the next number; throws what went wrong.
+    /// The same with the next sequence number; throws its error.
     void run(collective::collective_request&, char const* name);
     [[nodiscard]] collective::call_card card_of(team_call const&) const;
-    /// Runs what was built, if the ranks call the same; throws if they do not.
+    /// Runs the built operation if all ranks call the same; throws if they do not.
     void run_checked(team_call const&);
     [[nodiscard]] std::exception_ptr error_of(collective::ending, char const* name) const;
-    /// The same; another rank may have found a death first, so this waits until it is known here who died.
+    /// The error for an ending. If another rank detected a death first, waits until this rank knows who died.
     [[nodiscard]] std::exception_ptr wait_for_error(collective::ending, char const* name);
 
     remoting::team_ground& ground_;
     std::vector<int> const ranks_;
     collective::team team_;
-    std::unique_ptr<collective::collective_request> blocking_;  ///< used by one operation after the other
+    std::unique_ptr<collective::collective_request> blocking_;  ///< reused by one operation after another
 };
 
 [[nodiscard]] char const* name_of(team_operation) noexcept;

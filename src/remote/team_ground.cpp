@@ -1,4 +1,4 @@
-// Makes what a runtime's teams share.
+// Makes the objects that a runtime's teams share.
 
 #include "remote/team_ground.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 {
     matching::options o;
     o.eager_outside = matching::thresholds::eager_outside;
-    o.take_on_death = false; // the runtime has it
+    o.take_on_death = false; // the runtime uses the engine's only slot for it
     o.way = matching::wished_way();
     return o;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the teams of a runtime share: the matcher, the memory of lanes, and the queue of nonblocking operations.
+// The objects that the teams of a runtime share: the matcher, the memory of lanes, and the queue of nonblocking operations.
 
 #include "collective/lanes/lane_queue.hpp"
 #include "collective/lanes/node_memory.hpp"
@@ -20,7 +20,7 @@ class runtime;
 
 class team_ground {
 public:
-    /// Installs the matcher's handlers behind those of the runtime.
+    /// Installs the matcher's handlers after those of the runtime.
     explicit team_ground(runtime&);
     ~team_ground();
     team_ground(team_ground const&) = delete;
@@ -30,11 +30,11 @@ public:
     [[nodiscard]] matching::matcher& matcher() noexcept { return matcher_; }
     [[nodiscard]] collective::node_memory& memory() noexcept { return *memory_; }
     [[nodiscard]] collective::lane_queue& queue() noexcept { return queue_; }
-    /// All ranks of the world; where new teams begin.
+    /// The team of all ranks of the world, on which new teams agree.
     [[nodiscard]] detail::team_core& everybody();
 
-    /// The right to make a team. One thread at a time has it, because two could agree on the same number; throws usage_error for another
-    /// one.
+    /// The right to make a team, which one thread at a time has, because two threads could agree on the same number. Throws usage_error for
+    /// a second thread.
     class making {
     public:
         explicit making(team_ground&);
@@ -45,13 +45,13 @@ public:
     private:
         team_ground& ground_;
     };
-    /// The next number that no team of this rank has had; teams agree on the largest of their ranks'.
+    /// The next number that no team of this rank has had. Teams agree on the maximum over their ranks.
     [[nodiscard]] std::uint32_t next_number() const noexcept { return next_number_; }
     void take_number(std::uint32_t number) noexcept { next_number_ = number + 1; }
 
-    /// It died, or left its world. From a poll.
+    /// The rank died, or left its world. Called from a poll.
     void peer_left(int rank);
-    /// Another rank found a member of the team dead: calls `then` when this rank knows it, too, or when the world ends. False: it is known
+    /// Another rank detected a death in the team: calls `then` when this rank knows of it, or when the world ends. False: it is known
     /// already, and `then` was dropped.
     [[nodiscard]] bool leave_until_death(detail::team_core const&, std::function<void()> then);
 
@@ -61,9 +61,9 @@ private:
     std::unique_ptr<collective::node_memory> memory_;
     collective::lane_queue queue_;
     std::once_flag everybody_made_;
-    std::unique_ptr<detail::team_core> everybody_;  ///< since the first team
-    std::atomic<bool> is_made_{false};              ///< a team
-    std::uint32_t next_number_ = 1;                 ///< 0 is everybody's
+    std::unique_ptr<detail::team_core> everybody_;  ///< made with the first team
+    std::atomic<bool> is_made_{false};              ///< a team exists
+    std::uint32_t next_number_ = 1;                 ///< 0 is the number of everybody()
     struct untold {
         detail::team_core const* team;
         std::function<void()> then;

@@ -1,4 +1,4 @@
-// A rank whose rows do not fit together: it takes part in the operation all the same, so that the others end.
+// Operations of a rank whose rows do not fit together: the rank takes part, so that the other ranks' operations end.
 
 #include "remote/runtime.hpp"
 #include "remote/team_core.hpp"
@@ -23,7 +23,7 @@ using list = std::vector<std::size_t>;
     return blocks == 0 ? 0 : (row + blocks - 1) / blocks * blocks;
 }
 
-/// Sizes with which others can agree: of what they see of this rank where that is one size.
+/// Replaces sizes by ones that the other ranks accept: the size of the blocks that they see of this rank, if they have one size.
 void fit_rows(team_call& c, std::size_t n)
 {
     switch (c.what) {
@@ -50,7 +50,7 @@ void fit_counts(team_call& c, std::size_t n, std::size_t mine, list& out, list& 
     bool const among = c.what == op::exchange;
     out.assign(c.send_counts.begin(), c.send_counts.end());
     in.assign(c.receive_counts.begin(), c.receive_counts.end());
-    // Of a block that is not listed nobody knows the size; its owner waits for something.
+    // An unlisted block gets size 1, because its owner waits for some data.
     if (c.what == op::scatter || c.what == op::all_to_all || among)
         out.resize(among ? c.destinations.size() : n, 1);
     if (c.what != op::scatter)
@@ -110,9 +110,9 @@ void team_core::run_unfit(team_call const& c, usage_error const& why)
             else
                 run(*blocking_, name_of(c.what));
         } catch (error const&) {
-            // That it fails is meant, and what is wrong here comes first.
+            // The failure is intended; this rank's own error comes first.
         } catch (std::bad_alloc const&) {
-            // The others wait for this rank then.
+            // Then the other ranks wait for this one.
         }
     }
     throw usage_error(why);

@@ -12,20 +12,20 @@ namespace {
 
 using op = detail::team_operation;
 
-/// This rank's row goes out.
+/// True if this rank's row is sent.
 [[nodiscard]] bool brings(detail::team_call const& c, int rank) noexcept
 {
     return c.what != op::scatter || rank == c.root;
 }
 
-/// This rank's row is written; `also_read`: what it held matters, too.
+/// True if this rank's row is written; `also_read`: its old content is needed, too.
 [[nodiscard]] bool gets(detail::team_call const& c, int rank, bool& also_read) noexcept
 {
     switch (c.what) {
     case op::broadcast: also_read = rank == c.root; return true;
     case op::gather:
     case op::reduce: return rank == c.root;
-    case op::exchange: also_read = true; return true;  // blocks of nobody stay as they are
+    case op::exchange: also_read = true; return true;  // blocks without a partner keep their content
     case op::exclusive_scan: return rank != 0;
     default: also_read = c.in_place; return true;
     }

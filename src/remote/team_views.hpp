@@ -13,20 +13,20 @@
 
 namespace towline::remoting {
 
-/// The operation on packed rows, in shared memory if there is some. Rows without gaps are used where they are.
+/// The operation on packed rows, in shared memory if some is free. Rows without gaps are used in place.
 class staged_rows {
 public:
-    /// Packs what this rank contributes. Throws std::bad_alloc.
+    /// Packs this rank's contribution. Throws std::bad_alloc.
     staged_rows(detail::team_call const&, int rank);
     staged_rows(staged_rows const&) = delete;
     staged_rows& operator=(staged_rows const&) = delete;
 
     [[nodiscard]] detail::team_call const& call() const noexcept { return call_; }
-    /// Why the result cannot be written where the program wants it, if so.
+    /// The error if the result cannot be written to the program's row.
     [[nodiscard]] std::optional<usage_error> const& unfit() const noexcept { return unfit_; }
-    /// After the operation was successful: unpacks this rank's result to where the program wants it. Nothing is unfit.
+    /// After a successful operation: unpacks this rank's result into the program's row. Not if unfit().
     void unpack() const noexcept;
-    /// Unpacking takes longer than handing it to another thread.
+    /// True if unpacking takes longer than passing it to another thread.
     [[nodiscard]] bool unpacks_long() const noexcept
     {
         return target_ != nullptr && call_.receive_size * call_.element >= thresholds::unpacks_long;
@@ -44,7 +44,7 @@ private:
 
     detail::team_call call_;
     block send_, receive_;
-    void* target_ = nullptr;  ///< null: nothing comes to this rank
+    void* target_ = nullptr;  ///< null: this rank has no result
     std::vector<std::size_t> extents_;
     std::vector<std::ptrdiff_t> strides_;
     std::optional<usage_error> unfit_;

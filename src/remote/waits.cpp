@@ -1,4 +1,4 @@
-// Tells the watchdog what this process waits for in remote calls and teams.
+// Reports the waits of this process in remote calls and teams to the watchdog.
 
 #include "remote/waits.hpp"
 
@@ -51,7 +51,7 @@ std::vector<call_under_way> calls_of(runtime& r)
     return all;
 }
 
-/// What a future is that is waited for: its call, or nothing if it is no call's.
+/// The call of an awaited future; null if it belongs to no call.
 waited_operation const* find(std::vector<call_under_way> const& calls, detail::state_base const* state)
 {
     auto const at = std::find_if(calls.begin(), calls.end(), [&](auto const& c) { return c.state == state; });
@@ -100,10 +100,10 @@ void wait_watch::tell(std::span<engine::long_wait const> waits, job::wait_report
         } else if (about->future != nullptr) {
             if (auto const* const call = find(calls, about->future)) {
                 if (&w == &waits.front())
-                    job::set_text(report.call, a_future);  // and not the function's name
+                    job::set_text(report.call, a_future);  // instead of the function's name
                 report.add(*call);
             } else if (what == a_future) {
-                add_some(report, calls, 8);  // it is made of others
+                add_some(report, calls, 8);  // it combines other futures
             }
         } else if (about->context) {
             for (auto const& o : runtime_.teams().matcher().pending(200))
@@ -134,7 +134,7 @@ void wait_watch::tell(std::span<engine::long_wait const> waits, job::wait_report
         report.add(call != nullptr ? *call : operation(kind::other, -1, what));
     });
     report.idle = is_idle ? 1 : 0;
-    // A call that waits by asking again and again keeps a core busy, and does nothing else.
+    // A call that polls in a loop keeps a core busy and does nothing else.
     if (runs)
         report.computing = 1;
     else if (polls && !waits.empty())

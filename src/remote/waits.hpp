@@ -1,5 +1,5 @@
 #pragma once
-// What this process waits for in remote calls and teams, and which calls it runs, for the watchdog (engine/watchdog.hpp).
+// Reports the waits and running calls of this process to the watchdog (engine/watchdog.hpp).
 
 #include "engine/watchdog.hpp"
 #include "matching/matcher.hpp"
@@ -12,18 +12,18 @@ namespace towline::remoting {
 
 class runtime;
 
-/// The purpose of a wait of this face, as far as it is known.
+/// What a wait of this face is for, as far as known.
 struct waiting : engine::wait_detail {
     explicit waiting(detail::state_base const* state = nullptr) noexcept;
 
-    detail::state_base const* future;             ///< only compared, never looked into
-    int rank = -1;                                ///< of the world, for which it waits; -1: none in particular
-    std::optional<matching::context_id> context;  ///< of a team whose messages are awaited
+    detail::state_base const* future;             ///< only compared, never dereferenced
+    int rank = -1;                                ///< the awaited world rank; -1: none in particular
+    std::optional<matching::context_id> context;  ///< the context of a team whose messages are awaited
 };
 
 class wait_watch final : public engine::wait_teller {
 public:
-    /// For the runtime's engine, which has not waited yet. Throws usage_error for settings of the watchdog.
+    /// Registers with the runtime's engine, before its first wait. Throws usage_error for wrong settings of the watchdog.
     wait_watch(runtime&, job::membership&);
 
     void tell(std::span<engine::long_wait const>, job::wait_report&) override;
@@ -35,7 +35,7 @@ private:
     engine::watchdog dog_;
 };
 
-/// The name of a function without its arguments and what else makes it long: "count" of "count(std::vector<int> const&)".
+/// The name of a function without its arguments: "count" of "count(std::vector<int> const&)".
 [[nodiscard]] std::string short_name(std::string_view readable);
 
 } // namespace towline::remoting

@@ -1,6 +1,6 @@
 #pragma once
-// What the remote-call face says on the wire; docs/wire.md, "Remote calls". Little-endian. The footer stands at the end of an engine
-// message's head, so that what goes before it keeps its alignment.
+// Wire formats of remote calls; docs/wire.md, "Remote calls". Little-endian. The footer is at the end of an engine message's head, so that
+// the data before it stay aligned.
 
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@ enum handler : std::uint16_t { request, reply, tree_request, control, handlers }
 
 enum flag : std::uint16_t {
     packed = 1,     ///< the bytes before the footer are packed values, not an archive
-    all_given = 2,  ///< every block changes owner: decoding copies nothing
+    all_given = 2,  ///< every block is handed over: decoding copies nothing
 };
 
 struct request_footer {
@@ -39,13 +39,13 @@ struct reply_footer {
 
 /// An error: type, then text, then padding to 4, then this, then the footer.
 struct error_header {
-    std::int32_t rank;         ///< where it happened (status::peer: who died)
+    std::int32_t rank;         ///< where it happened (status::peer: the rank that died)
     std::uint32_t type_bytes;
     std::uint32_t text_bytes;
     std::uint32_t reserved;
 };
 
-/// A broadcast on its way down: arguments, padding to 8, the ranks of the receiver's subtree (4 bytes each), padding to 8, then this.
+/// A broadcast to a subtree: arguments, padding to 8, the ranks of the receiver's subtree (4 bytes each), padding to 8, then this.
 struct tree_footer {
     std::uint64_t action_id;   ///< hash of the name: tables may differ
     std::uint64_t argument_bytes;
@@ -56,7 +56,8 @@ struct tree_footer {
     std::uint16_t reserved;
 };
 
-/// One result of a broadcast on its way up; its bytes, padded to 16, follow. The blocks of all entries are the message's, in order.
+/// One result of a broadcast on the way to its caller; its bytes, padded to 16, follow. The blocks of all entries are the message's, in
+/// order.
 struct alignas(16) tree_entry {
     std::uint32_t rank;
     status outcome;
@@ -76,7 +77,7 @@ enum class control_kind : std::uint32_t {
     goodbye,      ///< a: barriers passed; the sender left because of an exception
     stop,         ///< serve returns
     table,        ///< followed by the ids of the sender's action table
-    cancel,       ///< a: slot, b: generation of a call of the sender that it no longer wants; what runs is left alone
+    cancel,       ///< a: slot, b: generation of a call that the sender no longer wants; a running call is not stopped
     count_
 };
 struct control_message {
@@ -86,7 +87,7 @@ struct control_message {
 };
 static_assert(sizeof(control_message) == 32);
 
-/// The structure at the end of `bytes`, if there are as many.
+/// The structure at the end of `bytes`; none if they are too few.
 template <class T>
 std::optional<T> tail(std::span<std::byte const> bytes) noexcept
 {

@@ -1,4 +1,4 @@
-// The threads of the pool, its queue, and its fibers.
+// The pool's threads, queue and fibers.
 
 #include "remote/workers.hpp"
 
@@ -25,7 +25,7 @@ thread_local bool no_stack = false;
     return serving_here;
 }
 
-// A queued resumption has no function of its own; it is a member of its fiber.
+// A queued resumption has no run function; it is a member of its fiber.
 fiber& fiber_of(task& resumption) noexcept
 {
 #pragma GCC diagnostic push
@@ -115,7 +115,7 @@ void workers::yield()
     fiber::current()->suspend([](void* pool, fiber& f) noexcept {
         auto* const self = static_cast<workers*>(pool);
         if (self->engine_ != nullptr)
-            self->engine_->progress();  // the task may wait for what a poll brings
+            self->engine_->progress();  // the task may wait for a message
         sched_yield();
         self->put(f.resumption);
     }, this);
@@ -192,7 +192,7 @@ void workers::execute(task& t)
 void workers::task_ended() noexcept
 {
     finished_.fetch_add(1, std::memory_order_relaxed);
-    // A thread that serves until all is done reads the count when it is woken.
+    // A serving thread reads the count when it is woken.
     if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1 && servers_.load(std::memory_order_relaxed) != 0 && engine_ != nullptr)
         engine_->notify();
 }

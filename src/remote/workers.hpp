@@ -1,9 +1,9 @@
 #pragma once
-// The worker pool: threads that run tasks on fibers. A task that waits frees its thread for others; tasks nest to any depth.
+// The worker pool: threads that run tasks on fibers. A waiting task frees its thread for others; tasks nest to any depth.
 //
-// A worker without a task sleeps. While tasks are suspended, it polls the engine for a moment before: what they wait for comes from there.
-// A thread that waits and holds nothing (world::serve, the end of the world) may run tasks itself, so that a call to a waiting process
-// costs no wake-up.
+// A worker without a task sleeps. While tasks are suspended, it first polls the engine for a short time, because polls resume them. A
+// thread that waits and holds nothing (world::serve, the end of the world) may run tasks itself, so that a call to a waiting process costs
+// no wake-up.
 
 #include "engine/engine.hpp"
 #include "remote/fiber.hpp"
@@ -30,9 +30,9 @@ public:
     workers(workers const&) = delete;
     workers& operator=(workers const&) = delete;
 
-    /// Queues a task; it stays where it is until it runs. Any thread, also inside a handler.
+    /// Queues a task, which must not move until it runs. Any thread, also inside a handler.
     void push(task&) noexcept;
-    /// Takes the first queued task for which `is` returns true out of the queue, and passes it to `end`, which deletes it; false if none.
+    /// Removes the first queued task for which `is` returns true and passes it to `end`, which deletes it; false if there is none.
     template <class Is, class End>
     bool withdraw(Is&& is, End&& end)
     {
@@ -55,10 +55,10 @@ public:
         task_ended();
         return true;
     }
-    /// Queues a suspended fiber again; `note_suspension` came before it.
+    /// Queues a suspended fiber again; call `note_suspension` before it.
     void resume(fiber&) noexcept;
     void note_suspension() noexcept;
-    /// On a fiber: lets others run, then goes on.
+    /// On a fiber: runs other tasks, then continues.
     void yield();
 
     /// Runs one queued task on the calling thread; false if there was none. Not on a fiber.
@@ -66,10 +66,10 @@ public:
     [[nodiscard]] bool has_work() const noexcept { return queued_.load(std::memory_order_acquire) != 0; }
     /// Tasks queued, running or suspended.
     [[nodiscard]] std::uint64_t unfinished() const noexcept { return unfinished_.load(std::memory_order_acquire); }
-    /// Tasks that ended, ever.
+    /// Tasks that have ended since the start.
     [[nodiscard]] std::uint64_t finished() const noexcept { return finished_.load(std::memory_order_acquire); }
 
-    /// Within its scope the calling thread looks at `has_work` whenever it made progress.
+    /// In its scope the calling thread tests `has_work` after each progress.
     class serving {
     public:
         explicit serving(workers&) noexcept;
@@ -82,7 +82,7 @@ public:
         workers* before_;
     };
 
-    /// All fibers that run something, and some that do not; of very many not all. Any thread.
+    /// Visits all fibers that run a task, and some that do not; of very many it skips some. Any thread.
     template <class F>
     void for_each_fiber(F&& each)
     {
@@ -92,7 +92,7 @@ public:
             each(*f);
     }
 
-    /// True while a task runs on a plain stack because no further stack could be had: it must not wait.
+    /// True while a task runs on a plain stack because no further stack was available: it must not wait.
     [[nodiscard]] static bool out_of_stacks() noexcept;
 
 private:

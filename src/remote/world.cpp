@@ -1,4 +1,4 @@
-// The beginning and the end of towline::world, and what it knows.
+// Begin and end of towline::world, and its queries.
 
 #include <towline/world.hpp>
 
@@ -32,7 +32,7 @@ using remoting::wait_watch;
 std::atomic<bool> world_exists{false};
 std::atomic<world*> current_world{nullptr};  // set before calls are answered
 
-// The engine's handlers cannot be taken out again, so a process's runtime stays for the next world.
+// The engine's handlers cannot be removed, so a process's runtime stays for the next world.
 runtime& process_runtime()
 {
     static engine::engine* const engine = engine::process_engine().release();
@@ -96,7 +96,7 @@ world::world()
         setup.describe_death = describe_death;
         setup.counters = m.self().counters;
         current_world.store(this, std::memory_order_release);
-        runtime::set_process(&r);  // before calls are answered, too
+        runtime::set_process(&r);  // also before calls are answered
         r.begin(std::move(setup));
         m.put(card_key, fmt::format("{}:{:x}", remoting::wire::format_version, r.actions().digest()));
         m.fence(std::chrono::minutes(5), "towline::world");
@@ -107,7 +107,7 @@ world::world()
             std::tie(versions[i], digests[i]) = parse_card(m.get(static_cast<int>(i), card_key).value_or(""));
             strangers = strangers || versions[i] != remoting::wire::format_version || digests[i] != r.actions().digest();
         }
-        // With one program, calls may arrive from here on. Otherwise nobody calls before everybody knows everybody's tables.
+        // If all ranks run one program, calls may arrive from here on. Otherwise no rank calls before all have exchanged tables.
         if (strangers) {
             r.meet(digests, versions);
             m.fence();
@@ -125,7 +125,7 @@ world::world(int&, char**&) : world() {}
 world::~world()
 {
     if (::getpid() != impl_->owner) {
-        // A forked child: the world is its parent's, with threads that only the parent has. Kept, so that it is no leak.
+        // In a forked child the world is the parent's, whose threads do not exist here. Kept, so that it is no leak.
         [[maybe_unused]] static impl* kept = nullptr;
         kept = impl_.release();
         return;
