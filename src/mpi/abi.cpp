@@ -1,4 +1,4 @@
-// What the ABI says of itself, and handles as integers (20, 19.3.4).
+// The ABI's queries about itself, and handles as integers (20, 19.3.4).
 
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
@@ -16,7 +16,7 @@
 namespace towline::mpi {
 namespace {
 
-/// What a Fortran binding told about its compiler; each may be set once (20.4).
+/// Facts that a Fortran binding sets about its compiler, each once (20.4).
 struct fortran_facts {
     struct booleans {
         bool set = false;
@@ -24,7 +24,7 @@ struct fortran_facts {
     };
     std::mutex mutex;
     ref<info> facts;
-    std::array<booleans, 5> by_size;  ///< of 1, 2, 4, 8 and 16 bytes
+    std::array<booleans, 5> by_size;  ///< for sizes of 1, 2, 4, 8 and 16 bytes
 };
 
 fortran_facts& fortran()
@@ -54,7 +54,7 @@ Handle from_integer(int integer) noexcept
     if constexpr (requires { typename handle_traits<Handle>::object; })
         if (std::uint64_t const handle = table_of<Handle>.from_integer(static_cast<std::uint32_t>(integer)); handle != 0)
             bits = handle;
-    return reinterpret_cast<Handle>(bits);  // predefined, living, or refused by the call that gets it
+    return reinterpret_cast<Handle>(bits);  // a predefined or valid handle, or one that the next call refuses
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// mpi.h, with everything that it declares visible outside the library: all else of the face is hidden.
+// mpi.h with default visibility for its declarations; everything else in the MPI face is hidden.
 
 #pragma GCC visibility push(default)
 #include <mpi.h>

@@ -41,7 +41,7 @@ party::member party::at(int place) const noexcept
     return {first_side_ == side::local ? side::remote : side::local, place - first_group_};
 }
 
-// Both are binomial trees: the subtree of a place are the places from there on, up to the next multiple of the lowest bit that it has.
+// Both are binomial trees. The subtree of a place begins there and ends before the next multiple of the place's lowest set bit.
 
 void party::broadcast(schedule& s, void* data, std::uint64_t bytes) const
 {

@@ -1,5 +1,5 @@
 #pragma once
-// What processes agree on while they make communicators: operations on a communicator's house team.
+// Internal operations by which processes agree while they make communicators. They run on the communicator's house team.
 
 #include "collective/request.hpp"
 #include "mpi/communicator.hpp"
@@ -10,21 +10,21 @@
 
 namespace towline::mpi {
 
-/// Processes that agree on something, in an order that all of them know; the first leads.
+/// Processes that take part in one agreement, in an order that all of them know. The first one leads.
 class party {
 public:
-    /// All of a communicator in the order of their ranks; of an intercommunicator first the group whose first process has the lower number.
+    /// All ranks of a communicator, in rank order. Of an intercommunicator, the group whose first process has the lower number comes first.
     explicit party(communicator&);
-    /// Some ranks of an intracommunicator (of the local group); this process is one of them.
+    /// Some ranks of an intracommunicator (of the local group); they include this process.
     party(communicator const&, std::span<int const> ranks);
 
     [[nodiscard]] int size() const noexcept { return size_; }
-    /// The place of this process.
+    /// This process's place in the order.
     [[nodiscard]] int here() const noexcept { return here_; }
     [[nodiscard]] bool leads() const noexcept { return here_ == 0; }
-    /// How many of the first are in this process's group, or in the other: an intercommunicator's first group.
+    /// The number of leading places that belong to one group: the whole party, or the first group of an intercommunicator.
     [[nodiscard]] int first_group() const noexcept { return first_group_; }
-    /// The places from here on are of that side.
+    /// The first place of that side's group.
     [[nodiscard]] int begin_of(collective::side where) const noexcept { return where == first_side_ ? 0 : first_group_; }
 
     struct member {
@@ -33,9 +33,9 @@ public:
     };
     [[nodiscard]] member at(int place) const noexcept;
 
-    /// The leader's bytes come to all.
+    /// Sends the leader's bytes to all.
     void broadcast(collective::schedule&, void* data, std::uint64_t bytes) const;
-    /// All get all blocks, in the order of places; each has put its own into the table.
+    /// Allgather, in the order of places. Each process has put its own block into the table.
     void gather_to_all(collective::schedule&, void* table, std::uint64_t block) const;
 
 private:
@@ -46,20 +46,20 @@ private:
     std::span<int const> ranks_;  ///< empty: all
 };
 
-/// Members that have no part in what others agree on leave out their operation's place in the order.
+/// Members that take no part in an agreement skip its sequence number, so that later operations still match.
 inline void agree_on_nothing(communicator& c) noexcept
 {
     (void)c.house_team().next_sequence();
 }
 
-/// Starts an operation whose schedule was filled.
+/// Starts an operation whose schedule is complete.
 void start_agreement(collective::collective_request&, communicator&, std::uint32_t sequence);
-/// Of an operation that has ended.
+/// The MPI error class of a finished operation.
 [[nodiscard]] int agreement_code(collective::ending) noexcept;
-/// Waits for it; throws where it failed.
+/// Waits for it; throws if it failed.
 void await_agreement(collective::collective_request&, char const* call);
 
-/// One operation: `build` fills its schedule. All members do the same, or leave it out. `call` as for matcher::wait.
+/// Runs one operation: `build` fills its schedule. All members do the same, or skip it. `call` as for matcher::wait.
 template <class Build>
 void agree(communicator& c, char const* call, Build&& build)
 {
@@ -70,12 +70,12 @@ void agree(communicator& c, char const* call, Build&& build)
     await_agreement(r, call);
 }
 
-/// All members get the blocks of all, in the order of places of `party(c)`; each has put its own into the table.
+/// Allgather in the order of places of `party(c)`. Each member has put its own block into the table.
 void agree_on_table(communicator& c, party const&, void* table, std::uint64_t block, char const* call);
 
 /// A number for a communicator of the party's members.
 [[nodiscard]] std::uint32_t agree_on_number(communicator&, party const&, char const* call);
-/// Throws where the leader had no number left.
+/// Throws if the leader had no number left.
 void check_number(std::uint32_t number);
 
 } // namespace towline::mpi

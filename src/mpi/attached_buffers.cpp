@@ -1,4 +1,4 @@
-// Buffered mode (3.6): the calls on attached buffers.
+// Calls on attached buffers (3.6).
 
 #include "mpi/buffered.hpp"
 #include "mpi/calls.hpp"
@@ -16,7 +16,7 @@ void detach(bsend_space& space, void* buffer_addr, MPI_Count* size)
     *size = was.size;
 }
 
-/// Of MPI_Buffer_iflush and its like.
+/// The activity of MPI_Buffer_iflush and its variants.
 class flush final : public activity {
 public:
     flush(bsend_space& space, object& holds) : space_(space), holds_(holds) {}
@@ -52,7 +52,7 @@ namespace calls {
 void bsend(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
-    ibsend(buf, count, datatype, dest, tag, comm, &request);  // ends when it begins
+    ibsend(buf, count, datatype, dest, tag, comm, &request);  // complete when it returns
 }
 
 void buffer_attach(void* buffer, MPI_Count size)

@@ -13,7 +13,7 @@ namespace {
 constinit handle_table<keyval, object_kind::keyval> keys{};
 constinit std::mutex ends_of_keys{};
 
-// Values that stand for callbacks, of the same number for all kinds of object (7.7.2).
+// Constants that stand for callbacks; equal for all kinds of object (7.7.2).
 keyval::copy_function* const dup_function = MPI_COMM_DUP_FN;
 
 bool is_predefined(int number) noexcept
@@ -110,7 +110,7 @@ std::optional<attribute_set::attribute> attribute_set::take(keyval const& key)
         return std::nullopt;
     attribute found = std::move(*at);
     attributes_.erase(at);
-    found.key->end_use();  // it is held here
+    found.key->end_use();  // `found` holds the key
     return found;
 }
 
@@ -133,7 +133,7 @@ void attribute_set::erase(void* owner, keyval& key, char const* parameter)
     auto const old = get(key);
     if (!old)
         throw failure(MPI_ERR_KEYVAL, fmt::format("{} is {}, a key under which nothing was set here", parameter, key.number()));
-    key.erase(owner, *old);  // where that fails, the attribute stays
+    key.erase(owner, *old);  // if that fails, the attribute stays
     (void)take(key);
 }
 
@@ -152,7 +152,7 @@ void attribute_set::copy_to(void* from_owner, attribute_set& to, void* to_owner)
         try {
             to.clear(to_owner);
         } catch (failure const&) {
-            // The first failure is the one to tell.
+            // Report the first failure only.
         }
         throw;
     }

@@ -1,5 +1,5 @@
 #pragma once
-// Caching (7.7): values that the program hangs on communicators, datatypes and windows, under keys of its own.
+// Attributes (7.7, caching): values that the program attaches to communicators, datatypes and windows under keys that it creates.
 
 #include "mpi/abi.hpp"
 #include "mpi/handle_table.hpp"
@@ -13,26 +13,27 @@ namespace towline::mpi {
 
 enum class cached_on : std::uint8_t { comm, type, win };
 
-/// What a key stands for. Lives until it was freed and nothing has an attribute with it any more; until then its number stands for it
-/// (7.7.2: a freed key deletes attributes yet, and freeing it once more does nothing).
+/// What a key number stands for. A freed key stays valid until the last attribute with it is deleted: its callback still runs, and freeing
+/// it again does nothing (7.7.2).
 class keyval final : public object {
 public:
-    /// Callbacks for the three kinds of object differ in the type of their first argument alone.
+    /// The callbacks of the three kinds of object differ only in the type of their first argument.
     using copy_function = MPI_Comm_copy_attr_function;
     using delete_function = MPI_Comm_delete_attr_function;
 
     /// The number of a new key.
     [[nodiscard]] static int create(cached_on, copy_function*, delete_function*, void* extra_state);
-    /// Throws MPI_ERR_KEYVAL for numbers that are no key of the program for this kind.
+    /// Throws MPI_ERR_KEYVAL if the number is no key of the program for this kind of object.
     [[nodiscard]] static keyval& get(int number, cached_on, char const* parameter);
     static void free(int number, cached_on, char const* parameter);
 
     [[nodiscard]] int number() const noexcept { return number_; }
-    /// Asks the program for the copy's value; nothing where it wants none. Throws a failure with the code that the callback returned.
+    /// Calls the copy callback: the value for the copy, or nothing if the callback declines. Throws a failure with the callback's error
+    /// code.
     [[nodiscard]] std::optional<void*> copy(void* from, void* value) const;
     void erase(void* from, void* value) const;
 
-    /// An object has an attribute with this key; and no more.
+    /// Counts the objects that have an attribute with this key.
     void begin_use() noexcept;
     void end_use() noexcept;
 
@@ -49,7 +50,7 @@ private:
     int uses_ = 0;
 };
 
-/// The attributes of an object. Thread-safe; callbacks run without a lock. `owner` is the object's handle, which callbacks get.
+/// The attributes of one object. Thread-safe; callbacks run without a lock. `owner` is the object's handle, which callbacks receive.
 class attribute_set {
 public:
     attribute_set() = default;
@@ -58,13 +59,14 @@ public:
     ~attribute_set();
 
     [[nodiscard]] std::optional<void*> get(keyval const&) const;
-    /// Calls the delete callback for the value that was there.
+    /// Calls the delete callback for the old value, if there is one.
     void set(void* owner, keyval&, void* value);
     void erase(void* owner, keyval&, char const* parameter);
-    /// What `to_owner` gets when it is duplicated from `from_owner`, in the order in which the attributes were set. Where a callback fails
-    /// the copies are deleted again and its failure thrown.
+    /// Copies attributes from `from_owner` to its duplicate `to_owner`, in the order in which they were set. If a callback fails, deletes
+    /// the copies again and throws its failure.
     void copy_to(void* from_owner, attribute_set& to, void* to_owner) const;
-    /// Deletes all, the last set first (11.2.4). Where a callback fails, that attribute and those before it stay; its failure is thrown.
+    /// Deletes all attributes, the last set first (11.2.4). If a callback fails, that attribute and those set before it stay; throws the
+    /// failure.
     void clear(void* owner);
 
 private:

@@ -1,4 +1,4 @@
-// Allocates messages in the program's buffer, and frees those that have gone.
+// Allocates messages in the attached buffer, and frees those that are sent.
 
 #include "mpi/buffered.hpp"
 
@@ -15,7 +15,7 @@ namespace towline::mpi {
 bsend_space::~bsend_space()
 {
     sweep();
-    // A communicator that ends while the engine does not: its last messages are still to go from where they are.
+    // The communicator ends before the engine: its last messages must still be sent from this memory.
     if (!letters_.empty())
         [[maybe_unused]] static std::list<letter>& kept = *new std::list<letter>(std::move(letters_));
 }
@@ -83,7 +83,7 @@ void bsend_space::send(matching::matcher& m, matching::peer to, matching::envelo
     if (buffer_ == nullptr)
         throw failure(MPI_ERR_BUFFER, "no buffer is attached");
     bool const automatic = buffer_ == MPI_BUFFER_AUTOMATIC;
-    // Places are multiples of 16, as far as the promised room per message allows.
+    // Messages start at multiples of 16 as far as MPI_BSEND_OVERHEAD leaves room for that.
     std::int64_t const room = (data.bytes() + 15) & ~std::int64_t{15};
     if (!automatic && data.bytes() > size_)
         throw failure(MPI_ERR_BUFFER, fmt::format("a message of {} bytes is larger than the attached buffer of {}", data.bytes(), size_));
@@ -95,8 +95,8 @@ void bsend_space::send(matching::matcher& m, matching::peer to, matching::envelo
     if (!automatic) {
         before = place(room, at);
         if (at < 0) {
-            // What its receiver has taken is free already, if it is not known yet: to this thread after a few polls; where a helper
-            // thread polls, after that has had its core again.
+            // Receivers may have taken messages that this process does not know to be free. It learns of them after a few polls, or, if a
+            // helper thread polls, when that has had the core again.
             auto const patience = m.transport().onloads() ? std::chrono::milliseconds{200} : std::chrono::milliseconds{0};
             auto const has_room = [&] {
                 sweep();

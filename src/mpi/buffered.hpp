@@ -1,5 +1,5 @@
 #pragma once
-// Buffered sends (3.6): memory that the program attached, and the messages that lie in it until they have gone.
+// Buffered sends (3.6): attached memory, and the messages that stay in it until they are sent.
 
 #include "matching/matcher.hpp"
 #include "mpi/abi.hpp"
@@ -14,26 +14,26 @@ namespace towline::mpi {
 
 class payload;
 
-/// Thread-safe. What was attached to a process or a communicator.
+/// The buffer attached to a process, a session or a communicator. Thread-safe.
 class bsend_space {
 public:
     bsend_space() = default;
     ~bsend_space();
 
-    /// Throws a failure where something is attached already. MPI_BUFFER_AUTOMATIC: as much memory as is needed.
+    /// Throws a failure if a buffer is attached already. MPI_BUFFER_AUTOMATIC: allocates as much memory as messages need.
     void attach(void* buffer, std::int64_t size);
     struct attached {
         void* buffer = nullptr;
         std::int64_t size = 0;
     };
-    /// Waits until the messages in it have gone. Nothing attached: a null buffer.
+    /// Waits until all messages in it are sent. Returns a null buffer if none was attached.
     attached detach(matching::matcher&);
     void flush(matching::matcher&);
-    /// Whether all that was sent through it so far has gone; makes no progress.
+    /// True if all messages so far are sent; makes no progress.
     [[nodiscard]] bool is_empty();
 
     [[nodiscard]] bool is_attached();
-    /// Throws MPI_ERR_BUFFER where there is no room.
+    /// Throws MPI_ERR_BUFFER if there is no room.
     void send(matching::matcher&, matching::peer, matching::envelope const&, payload const&);
 
 private:
@@ -43,7 +43,7 @@ private:
         matching::request request;
     };
     void sweep();
-    /// The place of the first gap that is large enough. Under the lock.
+    /// Finds the first gap that is large enough. Lock held.
     std::list<letter>::iterator place(std::int64_t bytes, std::int64_t& at);
 
     std::mutex mutex_;

@@ -1,4 +1,4 @@
-// The calls on attributes of communicators, and on keys of all kinds (7.7).
+// Calls on attributes of communicators, and on keys of all kinds (7.7).
 
 #include "job/job.hpp"
 #include "mpi/calls.hpp"
@@ -11,7 +11,7 @@
 namespace towline::mpi::calls {
 namespace {
 
-// A key's callbacks differ in the type of a handle, which is a pointer in all.
+// Callbacks of the kinds of key differ only in the type of a handle, which is always a pointer.
 template <class Function>
 keyval::copy_function* as_copy(Function* f) noexcept
 {
@@ -23,19 +23,19 @@ keyval::delete_function* as_delete(Function* f) noexcept
     return reinterpret_cast<keyval::delete_function*>(f);
 }
 
-/// Attributes that every communicator has (9.1.2, 11.10.3): where the value is kept; null: there is none.
+/// The address of a predefined attribute's value (9.1.2, 11.10.3); null if there is none.
 int* predefined_attribute(int keyval)
 {
     static int tag_ub = std::numeric_limits<int>::max();
     static int io = MPI_ANY_SOURCE;
     static int host = MPI_PROC_NULL;
-    static int wtime_is_global = job::membership::instance().header().nodes == 1;  // one clock for all processes of a machine
+    static int wtime_is_global = job::membership::instance().header().nodes == 1;  // all processes of one machine share a clock
     switch (keyval) {
     case MPI_TAG_UB: return &tag_ub;
     case MPI_IO: return &io;
     case MPI_HOST: return &host;
     case MPI_WTIME_IS_GLOBAL: return &wtime_is_global;
-    case MPI_APPNUM: {  // only a launcher numbers programs
+    case MPI_APPNUM: {  // only launchers number programs
         std::uint32_t const number = job::membership::instance().self().program.load();
         static int appnum = static_cast<int>(number) - 1;
         return number != 0 ? &appnum : nullptr;

@@ -1,4 +1,4 @@
-// The errors of tags and ranks.
+// Error texts for wrong tags and ranks.
 
 #include "mpi/checks.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Checks of what calls of point-to-point communication are given, a few instructions each.
+// Argument checks of point-to-point calls, a few instructions each.
 
 #include "mpi/communicator.hpp"
 #include "mpi/handles.hpp"
@@ -33,7 +33,7 @@ inline void check_receive_tag(int tag, char const* parameter = "tag")
     return false;
 }
 
-/// True for a process or any, false for MPI_PROC_NULL.
+/// True for a process or MPI_ANY_SOURCE, false for MPI_PROC_NULL.
 [[nodiscard]] inline bool is_source(communicator const& c, int source, char const* parameter = "source")
 {
     if (c.has_peer(source) || source == MPI_ANY_SOURCE) [[likely]]
@@ -45,7 +45,7 @@ inline void check_receive_tag(int tag, char const* parameter = "tag")
 
 static_assert(MPI_ANY_SOURCE == matching::any_source);
 
-/// What a receive or probe asks for; the source is a process or any.
+/// The match pattern of a receive or probe; the source is a process or MPI_ANY_SOURCE.
 [[nodiscard]] inline matching::pattern pattern_of(communicator const& c, int source, int tag) noexcept
 {
     return {c.context(plane::point_to_point), source, tag == MPI_ANY_TAG ? matching::any_tag : tag};

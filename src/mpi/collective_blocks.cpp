@@ -1,4 +1,4 @@
-// Makes lists of blocks from the arrays of a call.
+// Builds lists of blocks from the arrays of a call.
 
 #include "mpi/collective_blocks.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// The blocks of ranks, or of neighbours, in the buffers of one call: checked, and where their bytes are.
+// The blocks of ranks, or of neighbours, in the buffers of one call: checks them and computes where their bytes are.
 
 #include "mpi/collective_operation.hpp"
 #include "mpi/wide_array.hpp"
@@ -9,10 +9,10 @@
 
 namespace towline::mpi {
 
-/// What is done with a block: decides when it is packed or unpacked, where that is needed.
+/// Whether a block is sent, received or both: decides when it is packed or unpacked if it is not contiguous.
 enum class use : std::uint8_t { sent, received, both };
 
-/// With whom blocks are exchanged: all ranks of a group, or neighbours, of which negative ones are nobody.
+/// The partners of an exchange: all ranks of a group, or neighbours, of which negative ones stand for none.
 class partners {
 public:
     explicit partners(int ranks) noexcept : size_(ranks) {}
@@ -25,27 +25,27 @@ private:
     int size_;
 };
 
-/// What the parameters are called.
+/// The names of the parameters, for error texts.
 struct block_names {
-    payload_names each;  ///< the array of counts is its count
+    payload_names each;  ///< its `count` names the array of counts
     char const* displs;
 };
 inline constexpr block_names sent_blocks{{"sendbuf", "sendcounts", "sendtype"}, "sdispls"};
 inline constexpr block_names received_blocks{{"recvbuf", "recvcounts", "recvtype"}, "rdispls"};
 
-/// The block of this rank, which is left where it lies: neither packed nor unpacked.
+/// This rank's own block stays in place: neither packed nor unpacked.
 struct own_block {
     int rank = -1;
     payload data;
 };
 
-/// Blocks next to each other.
+/// Contiguous blocks of one size.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, MPI_Count count, MPI_Datatype, use,
                 payload_names const&);
 /// Blocks at displacements in elements.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, wide_array counts, wide_array displs,
                 MPI_Datatype, use, block_names const&, own_block* = nullptr);
-/// Blocks of a datatype each, at displacements in bytes.
+/// Blocks with a datatype each, at displacements in bytes.
 void add_blocks(collective_operation&, collective_operation::blocks& to, partners, void const* buffer, wide_array counts, wide_array displs,
                 MPI_Datatype const* types, use, block_names const&, own_block* = nullptr);
 

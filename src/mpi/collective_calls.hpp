@@ -17,19 +17,19 @@ namespace towline::mpi {
 /// Of an operation over lanes.
 [[noreturn, gnu::cold]] void throw_ending(collective::lanes&, collective::ending);
 
-/// Shows the ranks each other's lanes, if all of them share memory. All ranks call it at the same place in their order of operations.
+/// Exchanges the ranks' lanes if all ranks share memory. All ranks call it at the same place in their order of operations.
 void introduce(communicator&, char const* call, collective::introduction::of = collective::introduction::of::operations);
-/// Lanes for a persistent operation that is being made, if the program asserts that all ranks start the communicator's persistent
-/// operations in one order (mpi_assert_strict_persistent_collective_ordering); else null. The first call exchanges them among the ranks.
+/// Lanes for a persistent operation, if the program asserts that all ranks start the communicator's persistent operations in one order
+/// (mpi_assert_strict_persistent_collective_ordering); else null. The first call exchanges them among the ranks.
 [[nodiscard]] collective::lanes* lanes_of_starts(communicator&);
-/// All ranks show each other what they call; throws if they do not call the same.
+/// Compares what all ranks call; throws if they do not call the same.
 void check_calls(communicator&, char const* call, collective_operation const&, std::uint32_t sequence);
-/// The class of the error.
+/// The error class for a difference of that kind.
 [[nodiscard]] int code_of(collective::call_check::part) noexcept;
-/// The number of the blocking operation before which they do (TOWLINE_LANES), 0: never.
+/// The number of the blocking operation before which lanes are exchanged (TOWLINE_LANES); 0: never.
 [[nodiscard]] unsigned operations_before_lanes();
 
-/// Fills an operation. What this rank refuses is thrown here, before anything counts it.
+/// Fills an operation. Argument errors of this rank are thrown here, before the operation takes a sequence number.
 template <class Plan, class... Args>
 void plan_for(collective_operation& o, communicator& c, Plan plan, Args... args)
 {
@@ -39,17 +39,17 @@ void plan_for(collective_operation& o, communicator& c, Plan plan, Args... args)
     plan(o, c, args...);
 }
 
-/// Runs a planned operation to its end: immediately where that is possible, else as steps.
+/// Runs a planned operation to its end: in one piece over lanes if possible, else as a schedule.
 void run_planned(communicator&, char const* call, collective_operation&);
 
-/// Runs a call of that routine in this thread. False: that is not possible now, and nothing was begun.
+/// Runs a call of that routine in this thread. False: not possible now; nothing was begun.
 template <collective::routine what>
 [[nodiscard, gnu::always_inline]] inline bool run_now(communicator& c, char const* name, collective::call const& k)
 {
     collective::lanes* const l = c.team().quick_lanes();
     if (!collective::may_run_now<what>(l, k)) [[unlikely]]
         return false;
-    (void)c.team().next_sequence();  // as of the ranks that do it by steps
+    (void)c.team().next_sequence();  // stays equal to the ranks that run a schedule
     auto const wait = [&](auto&& is_met, int rank) { wait_over_lanes(c, name, is_met, [rank] { return rank; }); };
     if (auto const how = collective::run_now<what>(*l, c.team().is_crowded(), k, wait); how != collective::lane_run::state::ended)
         [[unlikely]]
@@ -68,7 +68,7 @@ void run(char const* call, MPI_Comm comm, Args... args)
     plan_for(*o, c, plan, args...);
     run_planned(c, call, *o);
 }
-/// The same, where `plain` (collective_plain.hpp) reads the arguments of most calls of the routine; the plan reads the others, and reports
+/// The same, but `plain` (collective_plain.hpp) reads the arguments of the most frequent calls. The plan reads all others and reports
 /// errors.
 template <collective::routine what, auto plain, auto plan, class... Args>
 void run(char const* call, MPI_Comm comm, Args... args)
@@ -80,9 +80,9 @@ void run(char const* call, MPI_Comm comm, Args... args)
     run<plan>(call, comm, args...);
 }
 
-/// Starts an operation that was planned; the handle of its request.
+/// Starts a planned operation; returns the handle of its request.
 [[nodiscard]] MPI_Request begin(communicator&, pooled_operation);
-/// A persistent request for it.
+/// Returns a persistent request for a planned operation.
 [[nodiscard]] MPI_Request prepare(communicator&, MPI_Info, pooled_operation);
 
 template <class Plan, class... Args>
@@ -91,7 +91,7 @@ void begin(MPI_Comm comm, MPI_Request* request, Plan plan, Args... args)
     communicator& c = get(comm, "comm");
     pooled_operation o;
     if (collective::checks_calls()) [[unlikely]]
-        plan(*o, c, args...);  // by messages: it begins when the calls were compared, which is not the same moment on all ranks
+        plan(*o, c, args...);  // by messages: it begins after the calls were compared, at different moments on different ranks
     else
         plan_for(*o, c, plan, args...);
     *request = begin(c, std::move(o));

@@ -1,4 +1,4 @@
-// The errors of arguments of collective operations.
+// Error texts for arguments of collective operations.
 
 #include "mpi/collective_checks.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What plans of collective operations check and reckon.
+// Checks and computations that plans of collective operations share.
 
 #include "mpi/collective_operation.hpp"
 #include "mpi/communicator.hpp"
@@ -21,13 +21,13 @@ namespace towline::mpi {
 
 /// This rank in an operation with a root.
 struct rooted {
-    int root;          ///< as collective/operations.hpp wants it
+    int root;          ///< as collective/operations.hpp defines it
     bool is_root;
-    bool takes_part;   ///< no: in the root's group of an intercommunicator, beside it
+    bool takes_part;   ///< false: in the root's group of an intercommunicator, but not the root
 };
 [[nodiscard]] rooted rooted_at(communicator const&, int root);
 
-/// MPI_IN_PLACE was given where it may be; in an intercommunicator it may not.
+/// True for MPI_IN_PLACE. Throws in an intercommunicator, where it is not allowed.
 [[nodiscard]] inline bool is_in_place(communicator const& c, void const* buffer, char const* parameter)
 {
     if (buffer != MPI_IN_PLACE) [[likely]]
@@ -37,20 +37,21 @@ struct rooted {
     return true;
 }
 
-/// What is sent and what is received may not be the same memory (6.2).
+/// Send and receive buffer must differ (6.2).
 inline void check_alias(void const* send, void const* receive, std::uint64_t bytes)
 {
     if (send == receive && send != nullptr && bytes != 0) [[unlikely]]
         throw_alias();
 }
-/// With gaps, the one may lie in those of the other; not if the datatypes are the same.
+/// The same for data with gaps. One buffer may lie in the gaps of the other, unless the datatypes are equal.
 inline void check_alias(payload const& send, payload const& receive, bool same_type)
 {
     if (same_type || (send.in_a_row() && receive.in_a_row()))
         check_alias(send.data(), receive.data(), static_cast<std::uint64_t>(send.bytes()));
 }
 
-/// What this rank gives itself has the size that it expects. Else it takes part all the same: others are in the operation.
+/// Checks that the block this rank sends itself has the size that it expects. If not, the rank still takes part, because others are in the
+/// operation.
 inline void check_own(collective_operation& o, std::uint64_t sent, std::uint64_t expected)
 {
     if (sent != expected) [[unlikely]]
@@ -65,7 +66,7 @@ inline void check_own(collective_operation& o, std::uint64_t sent, std::uint64_t
     return product;
 }
 
-/// `steps` steps of `step` bytes from there; wraps as addresses do.
+/// The address `steps` * `step` bytes further; wraps as addresses do.
 [[nodiscard]] inline void* moved(void const* at, std::int64_t steps, std::int64_t step = 1) noexcept
 {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) +
@@ -74,13 +75,13 @@ inline void check_own(collective_operation& o, std::uint64_t sent, std::uint64_t
 
 [[noreturn, gnu::cold]] void throw_no_array(char const* parameter);
 
-/// An array of n elements that are looked at.
+/// Throws if an array whose n elements are read is null.
 inline void check_array(bool is_null, int n, char const* parameter)
 {
     if (is_null && n > 0) [[unlikely]]
         throw_no_array(parameter);
 }
-/// One of its counts.
+/// Element i of an array of counts; throws if it is negative.
 [[nodiscard]] std::int64_t count_at(wide_array, int i, char const* parameter);
 
 } // namespace towline::mpi

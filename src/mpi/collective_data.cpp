@@ -10,7 +10,7 @@ namespace {
 
 constexpr payload_names buffer_names{"buffer", "count", "datatype"};
 
-/// Equal blocks of all ranks that this one gathers from or scatters to, next to each other.
+/// Equal contiguous blocks, one for each rank, that this rank gathers or scatters.
 struct all_blocks {
     payload all;
     std::uint64_t each;
@@ -23,14 +23,14 @@ struct all_blocks {
     }
 };
 
-/// The block of a rank in a buffer of equal ones.
+/// One rank's block in a buffer of equal blocks.
 [[nodiscard]] payload block_of(int rank, void const* buffer, MPI_Count count, MPI_Datatype type, payload_names const& names)
 {
     std::int64_t const extent = get(type, names.datatype).layout().extent();
     return {moved(buffer, times(count, rank), extent), count, type, names};
 }
 
-/// In place: this rank's own block stays in the buffer, and is given from there.
+/// MPI_IN_PLACE: this rank's own block stays in the receive buffer, and is sent from there.
 void keep_own(work& o, int rank, void* recvbuf, wide_array recvcounts, wide_array displs, MPI_Datatype recvtype)
 {
     auto const i = static_cast<std::size_t>(rank);
@@ -49,7 +49,7 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
     return static_cast<std::uint64_t>(p.bytes());
 }
 
-/// Everything that this rank receives is its own, and goes there straight.
+/// True if this rank receives only its own block; then moves it directly.
 [[nodiscard]] bool moves_all(work& o, communicator const& c, payload const& out, payload const& in)
 {
     return c.size() == 1 && !c.is_inter() && o.move_own(in, out);
@@ -73,7 +73,7 @@ void all_to_all(work& o, own_block const* out, own_block const* in)
                                   o.receiving().sizes, o.receiving().addresses));
 }
 
-/// This rank, where it is among those that it sends to.
+/// This rank's index among its destinations; negative if it is none of them.
 [[nodiscard]] int own_rank(communicator const& c) noexcept
 {
     return c.is_inter() ? -1 : c.rank();

@@ -1,4 +1,4 @@
-// Starts, waits for and ends an operation of the program.
+// Starts, waits for and finishes an operation of the program.
 
 #include "mpi/collective_operation.hpp"
 
@@ -14,8 +14,8 @@
 namespace towline::mpi {
 namespace {
 
-/// Idle ones: as many as threads that are likely to be inside collective operations at once. Never destroyed: programs call MPI from
-/// destructors.
+/// Idle operations, one for each thread that is likely to be inside a collective operation at the same time. Never destroyed, because
+/// programs call MPI from destructors.
 constinit std::array<std::atomic<collective_operation*>, 4> pool{};
 
 } // namespace
@@ -44,7 +44,7 @@ collective::call_card collective_operation::card() const
     if (about_.type != MPI_DATATYPE_NULL && about_.count >= 0) {
         layout::datatype const& type = get(about_.type, "datatype").layout();
         card.bytes = static_cast<std::uint64_t>(type.size()) * static_cast<std::uint64_t>(about_.count);
-        // Bytes go with everything; of more than one kind only their number is compared.
+        // MPI_BYTE matches every type. If there is more than one kind, only the number of bytes is compared.
         if (auto const kind = type.uniform(); kind && card.bytes != 0 && *kind != layout::kind::byte && *kind != layout::kind::packed)
             card.type = static_cast<std::uint64_t>(*kind);
     }
@@ -189,7 +189,7 @@ collective_operation* pooled_operation::take()
 
 void pooled_operation::give_back(collective_operation* o) noexcept
 {
-    if (!o->done())  // a wait was left by an exception: messages still refer to it
+    if (!o->done())  // an exception ended the wait: messages still refer to the operation
         return;
     o->clear();
     for (auto& place : pool) {

@@ -1,6 +1,6 @@
 #pragma once
-// A collective operation of the program while it is built and runs: its schedule, what is packed before it and unpacked after it, and what
-// it holds meanwhile. Blocking, nonblocking and persistent calls use the same; it is used again as often as wanted, and keeps its memory.
+// A collective operation of the program while it is built and runs: its schedule, its packing and unpacking, and the objects that it holds.
+// Blocking, nonblocking and persistent calls share this class. An operation is reusable and keeps its memory.
 
 #include "collective/call.hpp"
 #include "collective/call_check.hpp"
@@ -18,7 +18,7 @@
 
 namespace towline::mpi {
 
-/// The class of an error, or MPI_SUCCESS.
+/// The MPI error class of an ending, or MPI_SUCCESS.
 [[nodiscard]] int code_of(collective::ending) noexcept;
 [[nodiscard]] int code_of(collective::different_calls const&) noexcept;
 
@@ -28,32 +28,32 @@ public:
     collective_operation(collective_operation const&) = delete;
     collective_operation& operator=(collective_operation const&) = delete;
 
-    // Building. What is wrong is thrown; the operation is cleared then.
+    // Building. Errors are thrown, and the operation is cleared.
 
     [[nodiscard]] collective::schedule& schedule() noexcept { return request_.schedule(); }
     [[nodiscard]] mpi::reduction& reduction() noexcept { return reduction_; }
 
-    /// The bytes of a buffer in a row, where they lie or packed: to be sent, to be received, or both.
+    /// The contiguous bytes of a buffer, in place or packed: to be sent, to be received, or both.
     [[nodiscard]] void const* input(payload const& p) { return p.in_a_row() ? p.data() : staged(p, true, false); }
     [[nodiscard]] void* output(payload const& p) { return p.in_a_row() ? p.data() : staged(p, false, true); }
     [[nodiscard]] void* inout(payload const& p) { return p.in_a_row() ? p.data() : staged(p, true, true); }
 
-    /// The same of the elements of a reduction.
+    /// The same for the elements of a reduction.
     [[nodiscard]] void const* input(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, true, false) : e.at; }
     [[nodiscard]] void* output(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, false, true) : e.at; }
     [[nodiscard]] void* inout(mpi::reduction::elements const& e) { return e.packed ? staged(e.data, true, true) : e.at; }
 
-    /// Memory until the operation is cleared.
+    /// Memory that lives until the operation is cleared.
     [[nodiscard]] std::byte* staging(std::uint64_t bytes) { return schedule().scratch(bytes); }
     void pack_before(payload const& from, std::byte* to) { stages_.push_back({from, from.type(), to, true, false}); }
     void unpack_after(payload const& to, std::byte* from) { stages_.push_back({to, to.type(), from, false, true}); }
 
-    /// What this rank gives itself goes straight from where it lies to where it has to be, when the operation starts. False, and nothing
-    /// is done, if both sides are in a row, or differ in size, or are nested too deep for a plan.
+    /// Copies this rank's block to itself from layout to layout when the operation starts. False, and nothing is done, if both sides are
+    /// contiguous, differ in size, or are nested too deep for a plan.
     [[nodiscard]] bool move_own(payload const& to, payload const& from);
 
-    /// What is called, for a check of calls (collective/call_check.hpp): of the elements `count` and `type` are those on which this rank
-    /// and others have to agree; negative, and null: none.
+    /// What is called, for the check of calls (collective/call_check.hpp). `count` and `type` describe the elements on which this rank and
+    /// others must agree; negative and null: none.
     struct description {
         char const* name = "";
         int root = -1;
@@ -62,12 +62,12 @@ public:
         MPI_Op op = MPI_OP_NULL;
     };
     void describe(description const& d) noexcept { about_ = d; }
-    /// This rank's part; never called: it has none.
+    /// Sets this rank's part. Without it the rank has no part.
     void calls(collective::call const& c) noexcept { call_ = c; }
     [[nodiscard]] collective::call const& call() const noexcept { return call_; }
     [[nodiscard]] collective::call_card card() const;
 
-    /// This rank's own arguments do not fit together, as `what` says: it takes part in the operation, which fails.
+    /// Marks the operation as failed because this rank's own arguments do not fit together, as `what` says. The rank still takes part.
     void spoil(std::string what)
     {
         schedule().spoil();
@@ -93,29 +93,29 @@ public:
     [[nodiscard]] blocks& sending() noexcept { return sending_; }
     [[nodiscard]] blocks& receiving() noexcept { return receiving_; }
 
-    // Running. Packs, and begins; what went wrong with a peer is the ending.
+    // Running: packs and begins. Errors of peers are in the ending.
 
-    /// What is done before and after the operation to data that are not in a row.
+    /// Packs before, and unpacks after, data that are not contiguous.
     void pack() const;
     void unpack() const noexcept;
     void start(communicator& c, std::uint32_t sequence);
     [[nodiscard]] bool done() const noexcept { return request_.done(); }
     /// Blocks until it is done.
     void wait(communicator& c, char const* call);
-    /// Started, and advanced by polls.
+    /// Starts it; polls advance it.
     void leave();
-    /// When it is done.
+    /// Once it is done: its ending.
     [[nodiscard]] collective::ending result() const noexcept { return request_.result(); }
-    /// Once after each start, when it is done: unpacks. The code of the error, or MPI_SUCCESS.
+    /// Called once after each start, when it is done: unpacks, and returns the error code or MPI_SUCCESS.
     int finish() noexcept;
-    /// What that code means here.
+    /// The text for that code; null if there is none.
     [[nodiscard]] char const* explain(int code) const noexcept
     {
         return !spoiled_by_.empty() ? spoiled_by_.c_str() : !different_.empty() ? different_.c_str() : meaning_of(code);
     }
     [[nodiscard]] static char const* meaning_of(int code) noexcept;
 
-    /// Nothing is under way: forgets what it was built for.
+    /// Resets it for the next use. Nothing is under way.
     void clear() noexcept;
 
 private:
@@ -148,10 +148,10 @@ private:
     blocks sending_, receiving_;
     description about_;
     std::string spoiled_by_;  ///< empty: by nothing
-    std::string different_;   ///< empty: no rank was found in another operation
+    std::string different_;   ///< empty: all ranks called the same operation
 };
 
-/// One from a pool of a few, or a new one; goes back to the pool.
+/// An operation from a small pool, or a new one. Its destructor returns it to the pool.
 class pooled_operation {
 public:
     pooled_operation() : o_(take()) {}

@@ -1,7 +1,7 @@
 #pragma once
-// Fast readers for the arguments of most blocking collective calls: predefined datatypes without gaps, no null buffers, few blocks, few
-// enough bytes to be shown over lanes. `plain::x` fills in the call, or returns false: then the plan (collective_plans.hpp) reads the
-// arguments and reports what is wrong with them. The communicator is no intercommunicator.
+// Fast argument readers for the most frequent blocking collective calls: predefined datatypes without gaps, no null buffers, few blocks,
+// and few enough bytes to be offered over lanes. `plain::x` fills in the call, or returns false; then the plan (collective_plans.hpp) reads
+// the arguments and reports errors. Not for intercommunicators.
 
 #include "collective/call.hpp"
 #include "collective/lanes/lanes.hpp"
@@ -19,7 +19,7 @@
 namespace towline::mpi {
 
 struct plain_call {
-    /// Blocks that a list may have.
+    /// The largest number of blocks in a list.
     static constexpr std::size_t most_listed = 16;
     struct list {
         std::array<std::uint64_t, most_listed> sizes, addresses;
@@ -30,20 +30,20 @@ struct plain_call {
     };
 
     collective::call what;
-    list out, in;  ///< what the call's blocks refer to
+    list out, in;  ///< storage for the call's lists of blocks
 };
 
 namespace plain {
 
 inline constexpr std::uint64_t most_bytes = collective::lanes::payload_bytes;
 
-/// Null pointers, MPI_BOTTOM, MPI_IN_PLACE lie below.
+/// False for null pointers, MPI_BOTTOM and MPI_IN_PLACE.
 [[nodiscard]] inline bool is_memory(void const* buffer) noexcept
 {
     return reinterpret_cast<std::uintptr_t>(buffer) >= 4096;
 }
 
-/// Bytes of data that may be shown; 0: none, or not of this kind.
+/// Bytes of data that lanes may offer; 0: none, or not of this kind.
 [[nodiscard]] inline std::uint64_t bytes_of(MPI_Count count, MPI_Datatype datatype) noexcept
 {
     auto const size = static_cast<std::uint64_t>(plain_size(datatype));
@@ -63,7 +63,7 @@ struct own_block {
     std::uint64_t bytes = 0;
     void* at = nullptr;
 };
-/// Of an operation between the blocks of all ranks, which this one looks at if it `has_all`, and its own.
+/// This rank's block in an operation between a list of all blocks, which this rank reads if it `has_all`, and its own.
 [[nodiscard]] inline own_block find_own(communicator const& c, bool has_all, data const& all, data const& own) noexcept
 {
     void* const at = const_cast<void*>(own.at);
@@ -136,12 +136,12 @@ inline bool alltoall(plain_call& p, communicator&, void const* sendbuf, MPI_Coun
     };
     return {.context = reinterpret_cast<void*>(loop), .element = static_cast<std::uint64_t>(plain_size(datatype)), .join = join};
 }
-/// There is something to combine, and a contribution.
+/// True if there are elements to combine and a contribution.
 [[nodiscard, gnu::always_inline]] inline bool contributes(collective::call const& what, MPI_Count count, MPI_Datatype datatype) noexcept
 {
     return bytes_of(count, datatype) != 0 && what.how.context != nullptr && is_memory(what.send);
 }
-/// The result has a place of its own, or that of the contribution.
+/// True if the result has its own buffer or replaces the contribution.
 [[nodiscard]] inline bool gets(void const* sendbuf, void const* recvbuf) noexcept
 {
     return is_memory(recvbuf) && sendbuf != recvbuf;
@@ -207,7 +207,7 @@ inline bool exscan(plain_call& p, communicator&, void const* sendbuf, void* recv
     return largest <= most_bytes;
 }
 
-/// This rank's own block where the others are in a list, and it may be among them.
+/// This rank's own block if the others are in a list that may include it.
 [[nodiscard]] inline own_block find_own(communicator const& c, plain_call::list const& all, data const& own) noexcept
 {
     if (own.at == MPI_IN_PLACE)
@@ -216,7 +216,7 @@ inline bool exscan(plain_call& p, communicator&, void const* sendbuf, void* recv
         return {};
     return {all.size(c.rank()), const_cast<void*>(own.at)};
 }
-/// The same where the rank has no list.
+/// The same if the rank has no list.
 [[nodiscard]] inline own_block find_own(data const& own) noexcept
 {
     return is_memory(own.at) ? own_block{bytes_of(own.count, own.type), const_cast<void*>(own.at)} : own_block{};

@@ -1,6 +1,6 @@
 #pragma once
-// What each collective operation is: its arguments, checked as the standard says (6), and this rank's part of it. Arguments are looked at
-// only where they are significant. Arrays are read here and not kept.
+// The plan of each collective operation: checks the arguments as the standard says (6) and describes this rank's part. Plans read only the
+// arguments that are significant at this rank. They read arrays and keep no reference to them.
 
 #include "mpi/collective_operation.hpp"
 #include "mpi/wide_array.hpp"

@@ -1,4 +1,4 @@
-// Plans of the operations that combine (6.9 to 6.11).
+// Plans of reductions (6.9 to 6.11).
 
 #include "collective/call.hpp"
 #include "mpi/collective_checks.hpp"
@@ -25,7 +25,7 @@ void only_within(communicator const& c)
         throw_only_within(c);
 }
 
-/// What a rank contributes, and where the result comes to; as many elements.
+/// A rank's contribution and its result, with equally many elements.
 struct buffers {
     void const* send;
     void* receive;
@@ -42,7 +42,7 @@ struct buffers {
     return {send, o.output(out)};
 }
 
-/// The same where the result is a part of what is contributed: `total` elements in, `count` out.
+/// The same if the result is a part of the contribution: `total` elements in, `count` out.
 [[nodiscard]] buffers part(work& o, communicator const& c, void const* sendbuf, void* recvbuf, MPI_Count total, MPI_Count count)
 {
     elements const out = o.reduction().of(recvbuf, count, block_out_names);
@@ -136,10 +136,11 @@ void exscan(work& o, communicator& c, void const* sendbuf, void* recvbuf, MPI_Co
         buffers const b = both(o, c, sendbuf, recvbuf, count);
         return o.calls(collective::exscan(b.send, b.receive, n, o.reduction().how()));
     }
-    // The receive buffer of the first rank stays as it is, but for what lies in it.
+    // The receive buffer of the first rank keeps its content; only in place is it read.
     void const* const mine = is_in_place(c, sendbuf, "sendbuf") ? recvbuf : sendbuf;
     elements const in = o.reduction().of(mine, count, in_names);
-    // If it is the same memory here, it is so on the other ranks, which refuse it: this rank must refuse it, too. On one rank any is allowed.
+    // If send and receive memory are equal here, they are so on the other ranks, which refuse them; this rank must refuse them, too. On one
+    // rank anything is allowed.
     if (sendbuf != MPI_IN_PLACE && c.size() > 1)
         mpi::check_alias(sendbuf, recvbuf, in.bytes);
     void const* const send = o.input(in);

@@ -47,7 +47,7 @@ public:
     [[nodiscard]] char const* explain(int code) const override { return why_.empty() ? operation_->explain(code) : why_.c_str(); }
 
 private:
-    /// First what all call, once; the operation begins when that is known.
+    /// Starts the check of calls, once. The operation begins after it.
     void start_check()
     {
         check_.emplace(comm_->team(), operation_->card());
@@ -87,10 +87,10 @@ private:
     std::optional<collective::call_check> check_;
     collective::collective_request exchange_;
     std::atomic<bool> checking_{false};
-    std::string why_;  ///< the check found something
+    std::string why_;  ///< the difference that the check found
 };
 
-/// A new request for the operation, which `use` begins or not; freed where that throws.
+/// A new request for the operation, which `use` may start; freed if `use` throws.
 template <class Use>
 [[nodiscard]] MPI_Request requested(communicator& c, pooled_operation o, Use use)
 {

@@ -1,4 +1,4 @@
-// Collective operations that block (6.3 to 6.11).
+// Blocking collective operations (6.3 to 6.11).
 
 #include "mpi/calls.hpp"
 #include "mpi/collective_calls.hpp"

@@ -1,4 +1,4 @@
-// Collective operations that do not block (6.12).
+// Nonblocking collective operations (6.12).
 
 #include "mpi/calls.hpp"
 #include "mpi/collective_calls.hpp"

@@ -1,4 +1,4 @@
-// What a communicator does at its begin and end, and how it is described.
+// Begin and end of a communicator, and its description in error texts.
 
 #include "mpi/communicator.hpp"
 
@@ -23,7 +23,7 @@ void communicator::enter(std::uint32_t number)
     number_ = number;
     team_.set_context(context(plane::collective));
     house_team_.set_context(context(plane::internal));
-    // Receives from any source are those of the program only.
+    // Only receives of the program use MPI_ANY_SOURCE.
     process::instance().matcher().set_members(context(plane::point_to_point), &is_member, &others());
     entered_ = true;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Communicators (7.4): groups of processes that talk in a context of their own.
+// Communicators (7.4): groups of processes whose messages have a context that no other message enters.
 
 #include "collective/team.hpp"
 #include "job/job.hpp"
@@ -23,35 +23,35 @@
 
 namespace towline::mpi {
 
-/// What a communicator's messages are for: each use has a context of its own, which no other message enters.
+/// What a communicator's messages are for. Each use has a separate context.
 enum class plane : std::uint32_t {
     point_to_point,
     collective,  ///< the program's collective operations
-    internal,    ///< ours: what ranks agree on while they make communicators
-    tagged,      ///< ours under tags: of MPI_Finalize, of calls that some of the members make under a tag of the program, and (with
-                 ///< sources above all ranks) of partitioned communication
+    internal,    ///< of this library: agreements while communicators are made
+    tagged,      ///< of this library, under tags: MPI_Finalize, calls that some members make under a tag of the program, and (with
+                 ///< sources above all ranks) partitioned communication
 };
 
 class communicator final : public object {
 public:
-    /// An intercommunicator where `remote` is a group. All members know it by the same number, which no other of theirs has. The topology
-    /// may be null.
+    /// An intercommunicator if `remote` is a group. All members know it by the same number, which none of their other communicators has.
+    /// The topology may be null.
     communicator(ref<group> local, ref<group> remote, errhandler& handler, std::uint32_t number, ref<mpi::topology> topology = {})
         : object(one_thread), number_(number), rank_(local->rank()), peers_(remote ? remote->members() : local->members()),
           handler_(handler), hints_(make<info>()), local_(std::move(local)), remote_(std::move(remote)), topology_(std::move(topology)),
           team_(team_on(plane::collective)), house_team_(team_on(plane::internal))
     {
     }
-    /// Gives back what `enter` took. Pending operations hold references: none is under way.
+    /// Undoes `enter`. No operation is pending, because operations hold references.
     ~communicator() override;
 
-    /// Takes the number, which was agreed on for this communicator, if it was made without one (0), and tells the matcher who is in its
-    /// contexts. Before the first message.
+    /// Sets the agreed number if the communicator was made without one (0), and registers its members with the matcher. Before the first
+    /// message.
     void enter(std::uint32_t number);
 
     [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
     [[nodiscard]] matching::context_id context(plane p) const noexcept { return number_ << 2 | static_cast<std::uint32_t>(p); }
-    /// Whom a rank in a call of point-to-point communication means: of the remote group if there is one.
+    /// The process that a rank names in point-to-point calls: of the remote group if there is one.
     [[nodiscard]] bool has_peer(int rank) const noexcept { return static_cast<std::size_t>(static_cast<unsigned>(rank)) < peers_.size(); }
     [[nodiscard]] matching::peer peer(int rank) const noexcept { return static_cast<matching::peer>(peers_[static_cast<unsigned>(rank)]); }
     [[nodiscard]] int peers() const noexcept { return static_cast<int>(peers_.size()); }
@@ -61,14 +61,14 @@ public:
     [[nodiscard]] bool is_inter() const noexcept { return static_cast<bool>(remote_); }
     [[nodiscard]] group& local() const noexcept { return *local_; }
     [[nodiscard]] group& remote() const noexcept { return *remote_; }
-    /// Whom `peer` means: the remote group if there is one.
+    /// The group that `peer` indexes: the remote group if there is one.
     [[nodiscard]] group& others() const noexcept { return remote_ ? *remote_ : *local_; }
-    /// Null: it has none.
+    /// Null if it has none.
     [[nodiscard]] mpi::topology* topology() const noexcept { return topology_.get(); }
 
-    /// Its ranks to the program's collective operations.
+    /// Its ranks as the team of the program's collective operations.
     [[nodiscard]] collective::team& team() noexcept { return team_; }
-    /// The same of the library itself, in plane::internal: they do not mix with those of the program.
+    /// The same for the library's internal operations, in plane::internal: they never match operations of the program.
     [[nodiscard]] collective::team& house_team() noexcept { return house_team_; }
 
     [[nodiscard]] handler_slot& handler() noexcept { return handler_; }
@@ -82,7 +82,7 @@ public:
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
     [[nodiscard]] partitioned_pairs& pairs() noexcept { return pairs_; }
 
-    /// The handle that the program has for it; null while it has none.
+    /// The program's handle; null while it has none.
     [[nodiscard]] MPI_Comm handle() const noexcept { return handle_.load(std::memory_order_acquire); }
     void set_handle(MPI_Comm handle) noexcept { handle_.store(handle, std::memory_order_release); }
 

@@ -1,4 +1,4 @@
-// Communicators made of others, and their end (7.4.2, 7.4.3).
+// Calls that make communicators from others, and free them (7.4.2, 7.4.3).
 
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
@@ -33,7 +33,7 @@ void duplicate(MPI_Comm comm, info const* hints, MPI_Comm* newcomm, char const* 
     *newcomm = handle;
 }
 
-/// Everything but the end of the handle: what may fail first.
+/// Everything except freeing the handle, which must not fail.
 communicator& end_of(MPI_Comm comm)
 {
     communicator& c = get(comm, "comm");
@@ -67,7 +67,7 @@ void comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* newcomm)
         *newcomm = make_of_ranks(c, ranks, "MPI_Comm_create");
         return;
     }
-    // Each side tells the other whom it takes, which is a split: those in the group, in its order.
+    // Each side tells the other which members it takes. That is a split: the members of the group, in its order.
     int const place = members.rank();
     *newcomm = split(c, place == MPI_UNDEFINED ? MPI_UNDEFINED : 0, place, "MPI_Comm_create");
 }
@@ -96,7 +96,7 @@ void comm_disconnect(MPI_Comm* comm)
             return std::ranges::none_of(under_way, [&](auto const& operation) { return operation.about.context >> 2 == number; });
         },
         "MPI_Comm_disconnect");
-    m.transport().outlast_handlers();  // what ended last may have ended in another thread's poll, which still delivers
+    m.transport().outlast_handlers();  // the last operation may have ended in another thread's poll, which still delivers
     unpublish(*comm);
 }
 

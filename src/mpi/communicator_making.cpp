@@ -1,4 +1,4 @@
-// Makes a communicator of what its processes agreed on.
+// Makes a communicator from the result of an agreement.
 
 #include "mpi/communicator_making.hpp"
 
@@ -74,14 +74,14 @@ MPI_Comm make_of_ranks(communicator& c, std::span<int const> ranks, char const* 
 
 namespace {
 
-/// What a rank says in a split.
+/// A rank's arguments in a split.
 struct choice {
     int color;
     int key;
-    std::uint32_t number;  ///< that the new communicator gets if this rank leads it
+    std::uint32_t number;  ///< number of the new communicator if this rank leads it
 };
 
-/// The ranks of one side that have this color, by key and then by rank.
+/// The ranks of one side with this color, by key and then by rank.
 std::vector<int> chosen(std::span<choice const> all, int color)
 {
     std::vector<int> ranks;

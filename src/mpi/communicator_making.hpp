@@ -12,26 +12,26 @@
 
 namespace towline::mpi {
 
-/// A communicator with a number that was agreed on; its error handler is the parent's (9.3).
+/// A communicator with an agreed number; it inherits the parent's error handler (9.3).
 [[nodiscard]] ref<communicator> make_communicator(communicator& parent, ref<group> local, ref<group> remote, std::uint32_t number,
                                                   ref<topology> = {});
 
 /// Gives it a handle.
 [[nodiscard]] MPI_Comm publish(ref<communicator>);
-/// The end of a handle; null afterwards.
+/// Frees a handle and sets it to null.
 void unpublish(MPI_Comm&);
 
-/// Some ranks of an intracommunicator, in this order, make one of their own; all ranks call, each with those that it will be with. Those
-/// with an empty list, or one that they are not in, take no part: MPI_COMM_NULL.
+/// Makes a communicator of some ranks of an intracommunicator, in this order. All ranks call, each with the list that it belongs to. Ranks
+/// with an empty list, or absent from their list, get MPI_COMM_NULL.
 [[nodiscard]] MPI_Comm make_of_ranks(communicator&, std::span<int const> ranks, char const* call, ref<topology> = {});
 
-/// A number for a communicator of some ranks of an intracommunicator, of which this one has that place, without the others: under a tag.
-/// Calls of a series have their tags for themselves; series 0 is that of MPI_Intercomm_create.
+/// Agrees on a number for a communicator of some ranks of an intracommunicator; the others do not call. `place` is this rank's place in the
+/// list. Messages go under a tag; each series has separate tags, series 0 is that of MPI_Intercomm_create.
 [[nodiscard]] std::uint32_t agree_under_tag(communicator const&, std::span<int const> ranks, int place, int tag, int series,
                                             char const* call);
 
-/// An intercommunicator of a whole intracommunicator and another of the same process's job; all its ranks call. `leader` meets the other
-/// side's leader, who is a rank of `peers`, under a tag: both are what `other` says, which only the leader calls, and which may throw.
+/// Makes an intercommunicator of an intracommunicator, all of whose ranks call, and another one in the same job. `leader` exchanges
+/// messages under a tag with the other side's leader, a rank of `peers`. `other` returns both; only the leader calls it, and it may throw.
 struct other_leader {
     communicator const* peers;
     int rank;
@@ -42,10 +42,10 @@ struct other_leader {
 /// MPI_Comm_split; a color may be MPI_UNDEFINED.
 [[nodiscard]] MPI_Comm split(communicator&, int color, int key, char const* call);
 
-/// The ranks in the communicator's local group of a group's members; throws where one is not in it.
+/// Ranks, in the communicator's local group, of a group's members; throws if a member is missing there.
 [[nodiscard]] std::vector<int> ranks_of(group const& members, communicator const&);
 
-/// Throws where it is an intercommunicator.
+/// Throws for an intercommunicator.
 communicator& intra(MPI_Comm, char const* parameter);
 
 } // namespace towline::mpi

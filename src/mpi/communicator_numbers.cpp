@@ -1,4 +1,4 @@
-// Brings the number of a new communicator to its members, and back.
+// Distributes the number of a new communicator to its members, and collects returned numbers.
 
 #include "mpi/communicator_numbers.hpp"
 
@@ -27,7 +27,7 @@ void communicator_numbers::give_back(std::uint32_t number) noexcept
         std::scoped_lock const lock(mutex_);
         untold_.push_back(number);
     } catch (std::bad_alloc const&) {
-        // It is never used again.
+        // The number is never reused.
     }
 }
 
@@ -43,7 +43,7 @@ void communicator_numbers::tell() noexcept
         try {
             engine_.send_small(static_cast<engine::peer>(pool_.owner(n)), handler_, std::as_bytes(std::span(&message, 1)));
         } catch (std::exception const&) {
-            // It gives out nothing any more, or never again this one.
+            // That process gives out no more numbers, or never reuses this one.
         }
     }
 }

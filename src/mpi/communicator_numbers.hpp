@@ -1,6 +1,6 @@
 #pragma once
-// The numbers of communicators, which make their contexts. One process of the communicator chooses: no agreement of all is needed
-// (number_pool.hpp). Members tell it when they have no use for the number any more.
+// Numbers of communicators, from which contexts derive. One process of the communicator chooses the number, so that not all members have to
+// agree (number_pool.hpp). Each member returns it to that process when it no longer uses it.
 
 #include "engine/engine.hpp"
 #include "mpi/number_pool.hpp"
@@ -11,12 +11,12 @@
 
 namespace towline::mpi {
 
-/// What a member says to the process that gave out the number (docs/wire.md, "Communicators").
+/// The message that returns a number to the process that gave it out (docs/wire.md, "Communicators").
 struct returned_number {
     std::uint32_t number;
 };
 
-/// One per process; all processes make theirs at the same place in the order of add_handler. Thread-safe.
+/// One per process. All processes construct it at the same place in the order of add_handler. Thread-safe.
 class communicator_numbers {
 public:
     static constexpr std::uint32_t none = number_pool::none;
@@ -29,9 +29,9 @@ public:
     /// For the process that chooses.
     [[nodiscard]] number_pool& pool() noexcept { return pool_; }
 
-    /// This process, a member, is done with the number. Sends nothing: may be called anywhere, under any lock.
+    /// This member no longer uses the number. Sends nothing, so it may be called anywhere, under any lock.
     void give_back(std::uint32_t number) noexcept;
-    /// Tells those whom it concerns what was given back. Where communicators are made and freed.
+    /// Sends the returned numbers to their owners. Called where communicators are made and freed.
     void tell() noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// The calls on communicators that need no communication (7.4.1, 7.6.1, 7.4.4), and their names (7.8).
+// Local calls on communicators (7.4.1, 7.6.1, 7.4.4), and their names (7.8).
 
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
@@ -43,7 +43,7 @@ void comm_compare(MPI_Comm comm1, MPI_Comm comm2, int* result)
         *result = MPI_UNEQUAL;
         return;
     }
-    // Values grow with the difference: identical groups make communicators that are congruent.
+    // The constants grow with the difference: identical groups make congruent communicators.
     int worst = compare(a.local(), b.local());
     if (a.is_inter())
         worst = std::max(worst, compare(a.remote(), b.remote()));
@@ -92,7 +92,7 @@ void comm_get_name(MPI_Comm comm, char* comm_name, int* resultlen)
     *resultlen = copy_string(comm == MPI_COMM_NULL ? "MPI_COMM_NULL" : get(comm, "comm").name(), comm_name, MPI_MAX_OBJECT_NAME);
 }
 
-/// No process is started by others yet.
+/// Dynamic processes are not implemented: there is no parent.
 void comm_get_parent(MPI_Comm* parent)
 {
     *parent = MPI_COMM_NULL;

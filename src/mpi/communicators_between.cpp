@@ -1,4 +1,4 @@
-// Intercommunicators (7.6): made of two groups, and made one.
+// Intercommunicators (7.6): creation from two groups, and merging.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -21,11 +21,11 @@ using collective::side;
 
 namespace {
 
-/// What a leader tells the other, and then its own group. The processes follow.
+/// The message of a leader to the other one, and then to its own group. The list of processes follows it.
 struct introduction {
     std::uint32_t number = communicator_numbers::none;
     std::int32_t size = 0;
-    std::int32_t code = MPI_SUCCESS;  ///< else: why there is nothing
+    std::int32_t code = MPI_SUCCESS;  ///< else: the error
 };
 
 /// Sends and receives at the same time between two leaders.
@@ -53,7 +53,7 @@ void trade(communicator const& peers, int other, int tag, void const* out, std::
                       fmt::format("what came from the remote leader, rank {} of peer_comm, was no part of such a call", other));
 }
 
-/// What the leader finds out: the number, and the other group's processes.
+/// What the leader learns: the number, and the other group's processes.
 struct meeting {
     std::uint32_t number = communicator_numbers::none;
     std::vector<process_id> there;
@@ -78,7 +78,7 @@ meeting meet(communicator const& c, other_leader const& with, int tag, char cons
         pool.cancel(mine.number);
         throw;
     }
-    // Both see the same, and decide the same.
+    // Both sides compare the same lists, and decide alike.
     positions const in_here(c.local());
     for (process_id const p : found.there)
         if (in_here.of(p) != MPI_UNDEFINED) {
@@ -94,7 +94,7 @@ meeting meet(communicator const& c, other_leader const& with, int tag, char cons
     return found;
 }
 
-/// In the local group all get what their leader found, also where it failed.
+/// Broadcasts in the local group what the leader learned, also if it failed.
 void share(communicator& c, int leader, introduction& head, std::vector<process_id>& there, char const* call)
 {
     agree(c, call, [&](schedule& s) { collective::build(s, c.house_team(), collective::bcast(&head, sizeof head, leader)); });
@@ -107,7 +107,7 @@ void share(communicator& c, int leader, introduction& head, std::vector<process_
           });
 }
 
-/// What the leader has to tell after an exception.
+/// The error code that the leader sends after an exception.
 int code_of_exception()
 {
     try {

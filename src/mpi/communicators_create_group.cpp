@@ -1,4 +1,4 @@
-// MPI_Comm_create_group (7.4.2), and what is like it: only those in the group call, and tell it apart from others by a tag.
+// MPI_Comm_create_group (7.4.2) and its variants: only the members of the group call, and a tag tells concurrent calls apart.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -12,7 +12,7 @@
 namespace towline::mpi {
 namespace {
 
-/// What comes down the tree.
+/// The message that travels down the tree.
 struct decision {
     std::uint32_t number = communicator_numbers::none;
     std::int32_t code = MPI_SUCCESS;
@@ -29,7 +29,7 @@ decision hear(matching::pattern const& from, matching::peer who, char const* cal
     return d;
 }
 
-/// Down a binomial tree over the places in the list: the leader decides, everybody tells those below, also where it failed.
+/// Runs down a binomial tree over the places in the list: the leader decides, and each place forwards the decision, also a failure.
 decision decide(communicator const& c, std::span<int const> ranks, int place, int tag, int series, char const* call)
 {
     int const n = static_cast<int>(ranks.size());

@@ -1,4 +1,4 @@
-// Communicators made of groups alone (7.4.2, 7.6.2): there is no parent, and a string tells calls apart that are made at the same time.
+// Communicators made from groups without a parent (7.4.2, 7.6.2). A string tells concurrent calls apart.
 
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
@@ -12,7 +12,7 @@
 namespace towline::mpi {
 namespace {
 
-/// A tag of MPI_COMM_WORLD for a string: FNV-1a, 31 bits of it.
+/// A tag of MPI_COMM_WORLD for a string: 31 bits of FNV-1a.
 int tag_of(char const* stringtag)
 {
     std::string_view const text(stringtag, ::strnlen(stringtag, MPI_MAX_STRINGTAG_LEN + 1));
@@ -45,12 +45,12 @@ MPI_Comm finished(ref<communicator> made, errhandler& handler, info const* hints
     return publish(std::move(made));
 }
 
-/// Of a group that this process is in.
+/// Makes a communicator of a group that includes this process.
 ref<communicator> make_of_group(group& members, int tag, char const* call)
 {
     if (members.rank() == MPI_UNDEFINED)
         throw failure(MPI_ERR_GROUP, "this process is not in the group");
-    communicator& world = process::instance().world();  // where ranks are the numbers of processes
+    communicator& world = process::instance().world();  // its ranks are process numbers
     std::uint32_t const number = agree_under_tag(world, members.members(), members.rank(), tag, 2, call);
     return make_communicator(world, ref<group>(members), {}, number);
 }

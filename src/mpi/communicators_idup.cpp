@@ -1,4 +1,4 @@
-// Duplicates that are made while the program goes on (7.4.2).
+// Nonblocking duplication of communicators (7.4.2).
 
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
@@ -11,7 +11,7 @@
 namespace towline::mpi {
 namespace {
 
-/// The new communicator has its handle from the start, and can be used when the leader's number is here.
+/// The new communicator has a handle from the start, and is usable when the leader's number has arrived.
 class duplication final : public activity {
 public:
     duplication(communicator& parent, ref<communicator> made) : parent_(parent), made_(std::move(made))
@@ -54,7 +54,7 @@ private:
         } catch (std::bad_alloc const&) {
             code_ = MPI_ERR_NO_MEM;
         }
-        // Where it failed nobody can use the handle that the program has.
+        // After a failure the program's handle is not usable.
         if (MPI_Comm const handle = made_->handle(); code_ != MPI_SUCCESS && handle != MPI_COMM_NULL)
             (void)table_of<MPI_Comm>.remove(bits_of(handle));
         made_ = {};
@@ -90,7 +90,7 @@ void duplicate(MPI_Comm comm, info const* hints, MPI_Comm* newcomm, MPI_Request*
         r->work = std::make_unique<duplication>(c, std::move(made));
         r->comm = ref<communicator>(c);
         r->what = request::kind::activity;
-        // As if all were done now: what is set later is not copied. The others get what they wait for even if this fails.
+        // Copies attributes now: those set later are not copied. The other ranks get the messages that they wait for even if this fails.
         c.attributes().copy_to(comm, copy.attributes(), name);
     } catch (...) {
         unpublish(name);

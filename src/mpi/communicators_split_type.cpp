@@ -1,4 +1,4 @@
-// Splits by what processes share (7.4.2, MPI_COMM_SPLIT_TYPE).
+// Splits by shared hardware (7.4.2, MPI_COMM_SPLIT_TYPE).
 
 #include "job/job.hpp"
 #include "mpi/calls.hpp"
@@ -21,7 +21,7 @@ namespace {
 constexpr char const* type_key = "mpi_hw_resource_type";
 constexpr char const* set_key = "mpi_pset_name";
 
-/// The color that a process wants; and the type of hardware that was found for it where the program named none.
+/// The color of a process, and the type of hardware that was chosen if the program named none.
 struct wish {
     int color = MPI_UNDEFINED;
     std::string found{};
@@ -33,7 +33,7 @@ bool same_word(std::string_view a, std::string_view b) noexcept
     return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// By a type of hardware, as MPI_Get_hw_resource_info names them, with or without "hwloc://". All processes are on one machine.
+/// Splits by a type of hardware named as in MPI_Get_hw_resource_info, with or without "hwloc://". All processes are on one machine.
 wish by_type(std::string_view type)
 {
     if (same_word(type, "mpi_shared_memory"))
@@ -56,13 +56,13 @@ wish by_set(communicator const& c, std::string_view name)
     return {};
 }
 
-/// What all ranks tell each other first: some may want no communicator, whatever the others split by.
+/// What all ranks exchange first. Ranks that want no communicator take part, whatever the others split by.
 struct position {
     int split_type = MPI_UNDEFINED;
-    std::array<int, 15> held_to{};  ///< by type of hardware, the same on all ranks of a machine; -1: to none
+    std::array<int, 15> held_to{};  ///< first processor of the resource, by type (same order on all ranks of a machine); -1: none
 };
 
-/// By the largest type of hardware that does not hold them all together.
+/// Splits by the largest type of hardware that does not contain all of them.
 wish by_difference(std::vector<std::pair<std::string, std::optional<int>>> const& mine, std::vector<position> const& all)
 {
     for (std::size_t t = 0; t < mine.size(); ++t) {
@@ -139,7 +139,7 @@ void comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_
     check_type(split_type);
     wish const w = wish_of(c, split_type, hints);
     *newcomm = split(c, w.color, key, "MPI_Comm_split_type");
-    // Where the program left the choice to us, its info says what it was.
+    // If the program named no type, its info gets the type that was chosen.
     if (*newcomm != MPI_COMM_NULL && hints != nullptr && !w.found.empty())
         hints->set(type_key, w.found);
 }

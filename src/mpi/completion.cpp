@@ -1,4 +1,4 @@
-// The end of one operation: waiting, testing, looking (3.7.3, 3.7.6); of many in completion_of_many.cpp.
+// Completion of one request: wait, test and status calls (3.7.3, 3.7.6). Calls on many: completion_of_many.cpp.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"

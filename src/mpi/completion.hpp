@@ -1,18 +1,18 @@
 #pragma once
-// What the calls that complete one request and those that complete many have in common (3.7.3 to 3.7.6).
+// Shared by the calls that complete one request and those that complete many (3.7.3 to 3.7.6).
 
 #include "mpi/checks.hpp"
 #include "mpi/request.hpp"
 
 namespace towline::mpi {
 
-/// What takes part in a completion: not null, and not an inactive persistent one.
+/// True for a request that is not null and not an inactive persistent one.
 [[nodiscard]] inline bool takes_part(request const* r) noexcept
 {
     return r != nullptr && r->is_active;
 }
 
-/// A request of one call is done: its status, its end, and its error thrown.
+/// Concludes a done request in a call on one request: fills the status, retires the request, throws its error.
 inline void conclude(request& r, MPI_Request& handle, MPI_Status* status)
 {
     int const code = final_result(r, status);
@@ -23,7 +23,7 @@ inline void conclude(request& r, MPI_Request& handle, MPI_Status* status)
     throw f;
 }
 
-/// Progress once, unless it is true already.
+/// Tests the condition; if it is false, makes progress once and tests again.
 template <class Condition>
 [[nodiscard]] bool now_or_after_progress(Condition&& condition)
 {

@@ -1,10 +1,9 @@
-// The end of some of many operations, or of all (3.7.5).
+// Completion of any, some or all of many requests (3.7.5).
 
 #include "mpi/calls.hpp"
 #include "mpi/completion.hpp"
 #include "mpi/entry.hpp"
 #include "mpi/error_codes.hpp"
-#include "mpi/error_instances.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -15,14 +14,14 @@
 namespace towline::mpi {
 namespace {
 
-/// It is known without asking an activity, which may be asked once.
+/// True if the request succeeded and is no activity, whose result may be taken only once.
 [[nodiscard]] bool went_well(request const& r) noexcept
 {
     return r.what == request::kind::nothing || !r.is_active ||
            (r.what != request::kind::activity && r.operation.result().error == matching::outcome::ok);
 }
 
-/// The requests of a call on many; all are looked at before anything is done.
+/// The requests of a call on many. All are checked before anything is done.
 class list {
 public:
     list(int count, MPI_Request* handles, char const* count_name) : count_(count), handles_(handles)
@@ -31,10 +30,10 @@ public:
         if (count > 0)
             require(handles, "array_of_requests");
         request_table const& table = request_table::instance();
-        while (ended_at_once_ < count && (handles[ended_at_once_] == MPI_REQUEST_NULL ||
-                                          table.is_nothing(reinterpret_cast<std::uint64_t>(handles[ended_at_once_]))))
-            ++ended_at_once_;
-        for (int i = ended_at_once_; i < count; ++i) {
+        while (complete_at_start_ < count && (handles[complete_at_start_] == MPI_REQUEST_NULL ||
+                                          table.is_nothing(reinterpret_cast<std::uint64_t>(handles[complete_at_start_]))))
+            ++complete_at_start_;
+        for (int i = complete_at_start_; i < count; ++i) {
             request* const r = handles[i] == MPI_REQUEST_NULL ? nullptr : find(handles[i]);
             if (r == nullptr && handles[i] != MPI_REQUEST_NULL) [[unlikely]]
                 (void)get(handles[i], fmt::format("array_of_requests[{}]", i).c_str());
@@ -43,8 +42,8 @@ public:
         }
     }
     [[nodiscard]] int size() const noexcept { return count_; }
-    /// How many at the begin are null, or stand for what ended when it began: small sends do.
-    [[nodiscard]] int ended_at_once() const noexcept { return ended_at_once_; }
+    /// How many at the front are null, or were complete when they started, as short sends are.
+    [[nodiscard]] int complete_at_start() const noexcept { return complete_at_start_; }
     [[nodiscard]] request* at(int i) const noexcept
     {
         if (handles_[i] == MPI_REQUEST_NULL)
@@ -52,7 +51,7 @@ public:
         std::size_t const place = place_of(i);
         if (place >= found_.size()) [[unlikely]]
             return find(handles_[i]);
-        return found_[place]->handle() == handles_[i] ? found_[place] : nullptr;  // one that stands twice in the list may have ended
+        return found_[place]->handle() == handles_[i] ? found_[place] : nullptr;  // a handle that is twice in the list may have ended
     }
     [[nodiscard]] MPI_Request& handle(int i) const noexcept { return handles_[i]; }
 
@@ -70,11 +69,11 @@ public:
                 return true;
         return false;
     }
-    /// What ended first, of those that take part. Nobody knows when those ended that ended when they began: they come before what has ended
-    /// since a request was last `reported`, and behind what that one left waiting.
+    /// The one of these requests that ended first. The order among those that were complete when they started is unknown: they come before
+    /// those that ended after a request was last `reported`, and behind those that had ended before that.
     [[nodiscard]] std::optional<int> first_done() const
     {
-        std::optional<int> at_once, first;
+        std::optional<int> at_start, first;
         std::uint64_t place_of_first = 0;
         for (int i = 0; i < count_; ++i) {
             request* const r = at(i);
@@ -82,18 +81,19 @@ public:
                 continue;
             std::uint64_t const place = r->place(the_matcher());
             if (place == 0) {
-                if (!at_once)
-                    at_once = i;
+                if (!at_start)
+                    at_start = i;
             } else if (!first || place < place_of_first) {
                 first = i;
                 place_of_first = place;
             }
         }
-        return at_once && (!first || place_of_first > reported.load(std::memory_order_relaxed)) ? at_once : first;
+        return at_start && (!first || place_of_first > reported.load(std::memory_order_relaxed)) ? at_start : first;
     }
-    /// The program is told of one request: what has ended until now and stays comes before what ends at once from now on.
+    /// Called when one request is reported to the program. Requests that have ended by now come before those that are complete when they
+    /// start from now on.
     static void report() noexcept { reported.store(the_matcher().completions(), std::memory_order_relaxed); }
-    /// Sorts indices of done requests by when they ended.
+    /// Sorts indices of done requests in the order in which they ended.
     void sort(int* first, int* last) const
     {
         std::sort(first, last, [this](int a, int b) {
@@ -102,39 +102,39 @@ public:
     }
     [[nodiscard]] bool all_done() const
     {
-        for (int i = ended_at_once_; i < count_; ++i)
+        for (int i = complete_at_start_; i < count_; ++i)
             if (request* const r = at(i); r != nullptr && !r->done())
                 return false;
         return true;
     }
 
 private:
-    /// Of a handle among `found_`; larger than any where it is not kept there.
+    /// Index of a handle in `found_`; beyond its end if it is not kept there.
     [[nodiscard]] std::size_t place_of(int i) const noexcept
     {
-        return static_cast<std::size_t>(i) - static_cast<std::size_t>(ended_at_once_);
+        return static_cast<std::size_t>(i) - static_cast<std::size_t>(complete_at_start_);
     }
 
     int const count_;
     MPI_Request* const handles_;
-    int ended_at_once_ = 0;
-    std::array<request*, 64> found_;  ///< of the first that did not end at once
+    int complete_at_start_ = 0;
+    std::array<request*, 64> found_;  ///< requests from the first that was not complete when it started
     static inline std::atomic<std::uint64_t> reported{0};
 };
 
-/// The code of one request's error, for its status.
+/// The error code of one request, for its status.
 [[nodiscard, gnu::cold]] int code_for_status(failure const& f, int position)
 {
     return error_instances::instance().add(
         f.code(), fmt::format("{}: array_of_requests[{}]: {}", error_codes::instance().name_of(f.code()), position, f.what()));
 }
 
-/// The statuses of many requests: where one failed each says how its own ended, and the call fails with MPI_ERR_IN_STATUS.
+/// The statuses of many requests. If one failed, each status has its own error code and the call fails with MPI_ERR_IN_STATUS.
 class statuses {
 public:
     explicit statuses(MPI_Status* array) : array_(array) {}
 
-    /// Fills the next status. `r` may be null. `last`: it is retired next.
+    /// Fills the next status. `r` may be null. `last`: the caller retires it next.
     void add(request* r, int position, bool last = false)
     {
         MPI_Status* const s = array_ != MPI_STATUSES_IGNORE ? array_ + filled_ : MPI_STATUS_IGNORE;
@@ -173,9 +173,9 @@ void finish_all(list const& all, MPI_Status* array)
 {
     int i = 0;
     if (array == MPI_STATUSES_IGNORE) {
-        for (; i < all.ended_at_once(); ++i)
+        for (; i < all.complete_at_start(); ++i)
             all.handle(i) = MPI_REQUEST_NULL;
-        // Nobody wants to know more than that all went well.
+        // Without statuses only the success of all matters.
         for (; i < all.size(); ++i) {
             request* const r = all.at(i);
             if (r != nullptr && !went_well(*r)) [[unlikely]]
@@ -194,8 +194,7 @@ void finish_all(list const& all, MPI_Status* array)
     s.end();
 }
 
-/// Those that are done, of those that take part, in the order in which they ended. `retires`: they end. All outputs are there also where
-/// one of them failed.
+/// Reports the done requests in the order in which they ended; if `retires`, retires them. Writes all outputs even if one failed.
 void finish_some(list const& all, int* count, int* indices, MPI_Status* array, bool retires)
 {
     int n = 0;
@@ -210,7 +209,7 @@ void finish_some(list const& all, int* count, int* indices, MPI_Status* array, b
         int const i = indices[k];
         request* const r = all.at(i);
         if (!takes_part(r))
-            continue;  // it stands twice in the list, and has ended
+            continue;  // it is twice in the list, and has ended
         indices[(*count)++] = i;
         s.add(r, i, retires);
         if (retires)
@@ -255,7 +254,7 @@ void testany(int count, MPI_Request* array_of_requests, int* indx, int* flag, MP
 void waitall(int count, MPI_Request* array_of_requests, MPI_Status* array_of_statuses)
 {
     list const all(count, array_of_requests, "count");
-    for (int i = all.ended_at_once(); i < count; ++i)
+    for (int i = all.complete_at_start(); i < count; ++i)
         if (auto* const r = all.at(i); takes_part(r) && !r->done())
             await(*r, "MPI_Waitall");
     finish_all(all, array_of_statuses);

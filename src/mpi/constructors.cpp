@@ -23,7 +23,7 @@ list read(wide_array values, std::int64_t count, char const* parameter)
     return all;
 }
 
-/// Writes down the arguments of a call in its order; what is a count or an address is an MPI_Count in its large form.
+/// Records the arguments of a call in order. Counts and addresses of the large form are recorded as MPI_Count.
 class record {
 public:
     record(int combiner, bool large) : large_(large) { made_.combiner = combiner; }
@@ -79,7 +79,7 @@ private:
     construction made_;
 };
 
-/// Makes the layout. What it refuses is an argument of the call.
+/// Makes the layout. Converts its errors to argument errors of the call.
 template <class Build>
 layout::datatype laid_out(Build build)
 {
@@ -97,7 +97,7 @@ MPI_Datatype given(layout::datatype layout, record& call)
     return give<MPI_Datatype>(make<datatype>(std::move(layout), call.done()));
 }
 
-/// The four constructors by lists of displacements, which are recorded as counts (of elements) or as addresses (of bytes).
+/// The four constructors with lists of displacements, recorded as counts (of elements) or as addresses (of bytes).
 template <class Build>
 MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_as)(list const&), bool large, MPI_Count count,
                      wide_array blocklengths, wide_array displacements, MPI_Datatype oldtype)
@@ -110,7 +110,7 @@ MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_
                  (record(combiner, large).count(count).counts(lengths).*displacements_as)(places).type(old));
 }
 
-/// The same where all blocks have one length.
+/// The same for blocks of equal length.
 template <class Build>
 MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_as)(list const&), bool large, MPI_Count count,
                      MPI_Count blocklength, wide_array displacements, MPI_Datatype oldtype)

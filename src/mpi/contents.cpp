@@ -9,11 +9,11 @@
 namespace towline::mpi {
 namespace {
 
-/// For a call that has no large counts to tell.
+/// The construction, for calls without large counts; throws if it has some.
 construction const& small(datatype const& type)
 {
     if (!type.made().counts.empty())
-        throw failure(MPI_ERR_TYPE, "datatype was constructed with large counts, which the function with _c at its end tells alone");
+        throw failure(MPI_ERR_TYPE, "datatype was constructed with large counts, which only the function with _c at its end returns");
     return type.made();
 }
 
@@ -28,7 +28,7 @@ void copy_out(few<T, Near> const& from, T* to, MPI_Count max, char const* max_pa
     std::copy(from.begin(), from.end(), to);
 }
 
-/// Predefined ones as they are; of others one that is equal and the caller frees, with attributes of its own.
+/// Returns predefined datatypes themselves, and duplicates of others, which the caller frees.
 MPI_Datatype handle_for(datatype& type)
 {
     return type.lasting_handle() != MPI_DATATYPE_NULL ? type.lasting_handle() : give<MPI_Datatype>(make<datatype>(type));

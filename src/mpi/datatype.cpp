@@ -1,3 +1,5 @@
+// The predefined datatypes, and the members of datatype.
+
 #include "mpi/datatype.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +13,7 @@ struct named {
     layout::kind kind;
 };
 
-/// All of the standard; never destroyed: programs call MPI from destructors.
+/// The predefined datatypes; never destroyed, because programs call MPI from destructors.
 [[maybe_unused]] bool const made_at_load = [] {
     using enum layout::kind;
     for (auto const [handle, kind] : {
@@ -53,8 +55,7 @@ datatype::datatype(layout::datatype layout, std::string_view name, MPI_Datatype 
     commit();
 }
 
-// A datatype holds those that it was made of, these hold others, and so on, as long a chain as the program likes: they end one after the
-// other, not one inside the other.
+// Datatypes hold those that they were made of, in chains of any length. Destroys them in a loop, not by recursion.
 datatype::~datatype()
 {
     thread_local std::vector<decltype(made_.types)>* ending = nullptr;
@@ -103,7 +104,7 @@ std::shared_ptr<matching::shown_layout const> datatype::shown(std::int64_t count
 {
     if (matching::wished_design() == matching::layout_design::basic)
         return matching::shown_layout::make(layout_, count);
-    std::shared_ptr<matching::shown_layout const> before;  // ends without the lock
+    std::shared_ptr<matching::shown_layout const> before;  // destroyed after the lock is released
     std::scoped_lock const lock(mutex_);
     if (shown_count_ != count) {
         before = std::exchange(shown_, nullptr);

@@ -1,6 +1,5 @@
 #pragma once
-// Datatypes (5): a layout in memory, and what the program sees of it beside: how it was constructed, whether it was committed, its name and
-// attributes.
+// Datatypes (5): a layout in memory, with its constructor call, committed state, name and attributes.
 
 #include "layout/datatype.hpp"
 #include "layout/short_plan.hpp"
@@ -21,7 +20,7 @@
 
 namespace towline::mpi {
 
-/// The call that constructed a datatype, as MPI_Type_get_contents tells it (5.1.13): what was given as MPI_Count stands in `counts`.
+/// The call that constructed a datatype, for MPI_Type_get_contents (5.1.13). Arguments of type MPI_Count are in `counts`.
 struct construction {
     int combiner = MPI_COMBINER_NAMED;
     few<int, 4> integers;
@@ -32,15 +31,15 @@ struct construction {
 
 class datatype final : public object {
 public:
-    /// A derived one, not committed.
+    /// A derived datatype, not committed.
     datatype(layout::datatype layout, construction made) noexcept : layout_(std::move(layout)), made_(std::move(made)) {}
-    /// Another that is equal to `other`, but for name and attributes.
+    /// A duplicate of `other`, without its name and attributes.
     explicit datatype(datatype const& other) : object(), layout_(other.layout_), made_(other.made_)
     {
         if (other.is_committed())
             commit();
     }
-    /// A predefined one.
+    /// A predefined datatype.
     datatype(layout::datatype layout, std::string_view name, MPI_Datatype handle);
     ~datatype() override;
 
@@ -55,16 +54,16 @@ public:
         short_.make(layout_);
         committed_.store(true, std::memory_order_relaxed);
     }
-    /// Of one element; holds none before it is committed.
+    /// The short plan of one element; empty before MPI_Type_commit.
     [[nodiscard]] layout::short_plan const& briefly() const noexcept { return short_; }
 
-    /// The layout of so many elements where peers can read it (matching/laid.hpp). Null where there is none. It is kept, and made when the
-    /// same count is asked for again (but for the design basic): data that are sent once do not pay for it.
+    /// The layout of `count` elements in memory that peers can read (matching/laid.hpp); null if there is none. The second request for the
+    /// same count builds it and keeps it (in the basic design the first), so that data sent once do not pay for it.
     [[nodiscard]] std::shared_ptr<matching::shown_layout const> shown(std::int64_t count);
 
-    /// The handle of one that cannot be freed, because the standard or the library keeps it; else null.
+    /// The handle of a datatype that cannot be freed, because the standard or the library keeps it; else null.
     [[nodiscard]] MPI_Datatype lasting_handle() const noexcept { return handle_; }
-    /// Gives it a handle that cannot be freed. Before anybody else knows it.
+    /// Gives it a handle that cannot be freed. Called before any other thread knows it.
     void make_lasting();
 
     [[nodiscard]] attribute_set& attributes() noexcept { return attributes_; }
@@ -89,15 +88,15 @@ private:
     mutable std::mutex mutex_;
     std::string name_;
     std::shared_ptr<matching::shown_layout const> shown_;
-    std::int64_t shown_count_ = 0;  ///< what shown() was asked for last
-    bool is_shown_ = false;         ///< and `shown_` is the answer
+    std::int64_t shown_count_ = 0;  ///< the count of the last call of shown()
+    bool is_shown_ = false;         ///< `shown_` is the layout of that count
 };
 
 [[noreturn, gnu::cold]] void throw_not_committed(char const* parameter);
 [[noreturn, gnu::cold]] void throw_negative_count(std::int64_t count, char const* parameter);
 [[noreturn, gnu::cold]] void throw_no_buffer(void const* buffer, std::int64_t count, char const* parameter);
 
-/// The datatype of a message: it must be committed.
+/// The datatype of a message; throws if it is not committed.
 [[nodiscard, gnu::always_inline]] inline datatype& get_committed(MPI_Datatype handle, char const* parameter)
 {
     datatype& type = get(handle, parameter);
@@ -112,8 +111,8 @@ inline void check_count(std::int64_t count, char const* parameter)
         throw_negative_count(count, parameter);
 }
 
-/// Refuses a buffer whose data would lie in the zero page: a null pointer where the displacements are no addresses, MPI_IN_PLACE where it
-/// has no meaning.
+/// Throws if data would lie in the zero page: a null pointer with displacements that are not addresses, or MPI_IN_PLACE where it has no
+/// meaning.
 inline void check_buffer(void const* buffer, std::int64_t count, datatype const& type, char const* parameter)
 {
     layout::datatype const& l = type.layout();

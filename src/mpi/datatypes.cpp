@@ -1,4 +1,4 @@
-// The use of datatypes (5.1.5 to 5.1.11), their names and attributes, and counts of elements in statuses.
+// Calls that use datatypes (5.1.5 to 5.1.11), their names and attributes, and element counts in statuses.
 
 #include "mpi/calls.hpp"
 #include "mpi/datatype.hpp"
@@ -11,7 +11,7 @@
 namespace towline::mpi {
 namespace {
 
-/// Of a class the predefined ones, by size (19.1.5).
+/// The predefined datatype of a class with this size (19.1.5).
 MPI_Datatype sized(int typeclass, int size)
 {
     switch (typeclass) {
@@ -121,7 +121,7 @@ void type_match_size(int typeclass, int size, MPI_Datatype* datatype)
 {
     MPI_Datatype const found = sized(typeclass, size);
     if (found == MPI_DATATYPE_NULL)
-        throw failure(MPI_ERR_ARG, fmt::format("size is {}, and no type of that class has so many bytes", size));
+        throw failure(MPI_ERR_ARG, fmt::format("size is {}, but no type of that class has this size", size));
     *datatype = found;
 }
 

@@ -25,7 +25,7 @@ std::vector<int> divisors_of(int n)
     return low;
 }
 
-/// base^exponent, or something above `most` where it is above.
+/// base^exponent, or any value above `most` if it is larger.
 std::int64_t power(int base, std::size_t exponent, int most)
 {
     std::int64_t product = 1;
@@ -48,8 +48,8 @@ int root_below(int n, std::size_t exponent)
     return low;
 }
 
-/// Looks for the factors of n, in non-increasing order, with the smallest distance between first and last; of those with the same distance
-/// for the one with the largest last, then with the largest last but one, and so on.
+/// Searches for factors of n in non-increasing order, with the smallest distance between first and last. Among equals, prefers the largest
+/// last factor, then the largest last but one, and so on.
 class search {
 public:
     search(int n, std::size_t dimensions) : divisors_(divisors_of(n)), now_(dimensions) { choose(n, 0); }
@@ -80,9 +80,9 @@ private:
         for (int const d : divisors_) {
             if (d > largest)
                 return;
-            if (n % d != 0 || power(d, left, n) < n)  // this is the largest of what is left: the others have to fit under it
+            if (n % d != 0 || power(d, left, n) < n)  // d is the largest factor left: the others must not exceed it
                 continue;
-            // The larger this one, the smaller the last can be at best.
+            // A larger factor here lowers the bound on the last one.
             if (!may_be_better(at == 0 ? d : now_.front(), root_below(n / d, left - 1)))
                 return;
             now_[at] = d;

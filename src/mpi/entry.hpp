@@ -1,5 +1,5 @@
 #pragma once
-// What the generated entry points need: the passage from C to towline::mpi::calls and back.
+// Support for the generated entry points, which convert between C and towline::mpi::calls.
 
 #include "mpi/abi.hpp"
 #include "mpi/calls.hpp"
@@ -51,9 +51,9 @@ private:
     std::uint64_t bits_;
 };
 
-/// Inside a handler of `catch (...)`: calls the error handler for the current exception. What the call of MPI returns.
+/// Inside `catch (...)`: calls the error handler for the current exception. Returns the result of the MPI call.
 [[gnu::cold]] int failed(function const&, std::initializer_list<word>);
-/// The same for what is not built yet.
+/// The same for functions that are not implemented.
 [[gnu::cold]] int unsupported(function const&, std::initializer_list<word>);
 
 [[noreturn, gnu::cold]] void throw_null(char const* parameter);
@@ -64,7 +64,7 @@ inline void require(void const* pointer, char const* parameter)
         throw_null(parameter);
 }
 
-/// A count for an int: MPI_UNDEFINED where it does not fit (2.5.8).
+/// A count as an int; MPI_UNDEFINED if it does not fit (2.5.8).
 template <class To>
 [[nodiscard]] constexpr To narrowed(std::int64_t value) noexcept
 {

@@ -19,7 +19,7 @@
 namespace towline::mpi::calls {
 namespace {
 
-/// The handler, where it is one for such objects.
+/// The error handler; throws if it is not one for this kind of object.
 ref<errhandler> handler_for(handled what, MPI_Errhandler handle)
 {
     errhandler& e = get(handle, "errhandler");
@@ -87,7 +87,7 @@ void alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr)
         }
     if (size < 0)
         throw failure(MPI_ERR_ARG, fmt::format("size is {}, and a size cannot be negative", size));
-    // In the shared heap, where peers on this machine read it in place.
+    // Allocated in the shared heap, which peers on this machine read directly.
     *static_cast<void**>(baseptr) = heap::allocate(std::max<std::size_t>(static_cast<std::size_t>(size), 1), alignment);
 }
 
@@ -205,7 +205,7 @@ void remove_error_string(int errorcode)
 
 // ---- timers ----
 
-/// One clock for all processes of the machine.
+/// All processes of the machine share this clock.
 double wtime() noexcept
 {
     return static_cast<double>(base::monotonic_ns()) * 1e-9;
@@ -223,7 +223,7 @@ void get_address(void const* location, MPI_Aint* address)
     *address = reinterpret_cast<MPI_Aint>(location);
 }
 
-// As unsigned numbers: an address may lie above the largest signed one.
+// Unsigned arithmetic, because an address may be larger than the largest signed number.
 MPI_Aint aint_add(MPI_Aint base, MPI_Aint disp) noexcept
 {
     return static_cast<MPI_Aint>(static_cast<std::size_t>(base) + static_cast<std::size_t>(disp));

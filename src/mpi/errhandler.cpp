@@ -3,7 +3,7 @@
 #include "mpi/errhandler.hpp"
 
 #include "job/job.hpp"
-#include "mpi/error_instances.hpp"
+#include "mpi/error_codes.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 std::mutex handles_mutex;
 
 struct predefined_handlers {
-    errhandler* fatal = new errhandler(errhandler::action::fatal);  // never destroyed: programs call MPI from destructors
+    errhandler* fatal = new errhandler(errhandler::action::fatal);  // never destroyed, because programs call MPI from destructors
     errhandler* abort = new errhandler(errhandler::action::abort);
     errhandler* give_back = new errhandler(errhandler::action::give_back);
     predefined_handlers()
@@ -66,7 +66,7 @@ void errhandler::free(MPI_Errhandler handle)
 {
     errhandler& e = get(handle, "errhandler");
     if (e.action_ != action::call)
-        return;  // a handle that MPI_Comm_get_errhandler gave is freed, also where it is a predefined one (9.3.4)
+        return;  // handles from MPI_Comm_get_errhandler are freed, predefined ones, too (9.3.4)
     ref<errhandler> last;
     std::scoped_lock const lock(handles_mutex);
     if (--e.given_ == 0)
@@ -95,7 +95,7 @@ void call_handler(error_site const& site, int code, std::string const& happened)
     switch (site.handler->does()) {
     case errhandler::action::give_back: return;
     case errhandler::action::call:
-        // A third argument is the library's choice (9.3.1): what happened, as text.
+        // The standard leaves further arguments to the library (9.3.1): the third is the error text.
         if (site.handler->of() == handled::file) {
             MPI_File file = site.file;
             reinterpret_cast<MPI_File_errhandler_function*>(site.handler->function())(&file, &code, happened.c_str());

@@ -1,5 +1,5 @@
 #pragma once
-// Error handlers (9.3): what becomes of the error of a call.
+// Error handlers (9.3): called for the error of an MPI call.
 
 #include "mpi/abi.hpp"
 #include "mpi/object.hpp"
@@ -23,11 +23,11 @@ public:
     [[nodiscard]] handled of() const noexcept { return of_; }
     [[nodiscard]] user_function* function() const noexcept { return function_; }
 
-    /// The three that are always there.
+    /// The three predefined error handlers.
     [[nodiscard]] static errhandler& predefined(MPI_Errhandler) noexcept;
 
-    /// The handle that the program has for it: MPI_Comm_get_errhandler gives the same as long as the program did not free it as often as
-    /// it got it. Thread-safe.
+    /// The program's handle. MPI_Comm_get_errhandler returns the same one until the program has freed it as often as it got it.
+    /// Thread-safe.
     [[nodiscard]] MPI_Errhandler handle();
     static void free(MPI_Errhandler);
 
@@ -36,10 +36,10 @@ private:
     handled const of_ = handled::any;
     user_function* const function_ = nullptr;
     MPI_Errhandler handle_;
-    int given_ = 0;  ///< times that the program got the handle and did not free it
+    int given_ = 0;  ///< times the program got the handle minus times it freed it
 };
 
-/// A place that has an error handler. Thread-safe.
+/// The error handler of one object. Thread-safe.
 class handler_slot {
 public:
     explicit handler_slot(errhandler& initial) : handler_(initial) {}
@@ -54,7 +54,7 @@ public:
         handler_ = std::move(handler);
         was_set_ = true;
     }
-    /// `set` was called: it is no longer the initial one, or was made so on purpose.
+    /// True once `set` was called, even with the initial handler.
     [[nodiscard]] bool was_set() const
     {
         std::scoped_lock const lock(mutex_);
@@ -67,11 +67,11 @@ private:
     bool was_set_ = false;
 };
 
-/// For errors of calls without an object while MPI does not run (9.3.2, the initial error handler), and of file calls without a file.
+/// The handler for errors outside any object while MPI does not run (9.3.2, the initial error handler), and for file calls without a file.
 [[nodiscard]] handler_slot& initial_handler() noexcept;
 [[nodiscard]] handler_slot& file_handler() noexcept;
 
-/// Whose error handler an error goes to.
+/// The error handler that an error goes to, and its object.
 struct error_site {
     ref<errhandler> handler;
     std::string name;  ///< "the error handler of MPI_COMM_WORLD"; for a person
@@ -82,10 +82,10 @@ struct error_site {
 
 [[nodiscard]] error_site file_error_site();
 
-/// Calls the error handler: returns if that returns. `happened` is what the program's end is explained with.
+/// Calls the error handler, and returns if the handler does. `happened` explains the error if the handler ends the program.
 void call_handler(error_site const&, int code, std::string const& happened);
 
-/// Ends the job: prints the explanation as one line and leaves with a code made of `code` (never 0 unless that is 0).
+/// Ends the job: prints the explanation as one line, and exits with a code derived from `code` (0 only for 0).
 [[noreturn]] void abort_job(int code, std::string const& explanation) noexcept;
 
 } // namespace towline::mpi

@@ -3,7 +3,6 @@
 #include "mpi/error_codes.hpp"
 
 #include "mpi/abi.hpp"
-#include "mpi/error_instances.hpp"
 #include "mpi/failure.hpp"
 #include "mpi/handles.hpp"
 
@@ -14,7 +13,7 @@
 namespace towline::mpi {
 namespace {
 
-// By class; what to do stands in the failure's own text, these are what MPI_Error_string gives.
+// Texts by class, for MPI_Error_string. The text of a failure says what to do.
 constexpr std::array<char const*, 63> texts{
     "no error",
     "invalid buffer",
@@ -99,7 +98,7 @@ constexpr std::array<char const*, 18> tool_texts{
     "control variable cannot be set",
     "performance variable cannot be written or reset",
     "performance variable cannot be started or stopped",
-    "performance variable cannot be read and reset at once",
+    "performance variable cannot be read and reset in one step",
 };
 
 bool is_predefined(int code) noexcept
@@ -159,7 +158,7 @@ void error_codes::add_string(int code, std::string text)
     e.text = std::move(text);
 }
 
-/// What still has a string cannot go (9.5).
+/// A code or class that still has a string cannot be removed (9.5).
 void error_codes::remove(int code, char const* parameter)
 {
     if (!added(code, parameter).text.empty())
@@ -240,7 +239,7 @@ std::string error_codes::name_of(int code) const
                                                                : fmt::format("error code {}: {}", code, found->second.text);
 }
 
-// Errors of which the text is kept (error_instances.hpp).
+// Errors whose text is kept.
 
 error_instances& error_instances::instance()
 {

@@ -1,5 +1,5 @@
 #pragma once
-// The error of a call of MPI, while it travels as an exception from where it was found to the entry point, which calls the error handler.
+// The error of an MPI call as an exception, from where it is found to the entry point, which calls the error handler.
 
 #include "mpi/object.hpp"
 
@@ -12,12 +12,12 @@ class communicator;
 
 class failure : public std::exception {
 public:
-    /// `code` is a class of the standard, or a code of the program; `what` says what was wrong, for a person: "count is -3, and ...".
+    /// `code` is a standard class or a code of the program; `what` is the text for the user: "count is -3, and ...".
     failure(int code, std::string what);
     failure(failure const&) noexcept;
     ~failure() override;
 
-    /// Raises the error on this communicator, where the call's arguments do not say it (a request does not).
+    /// The same failure with the communicator that it is raised on, for calls whose arguments do not name one (those on requests).
     [[nodiscard]] failure on(communicator&) const;
 
     [[nodiscard]] int code() const noexcept { return code_; }

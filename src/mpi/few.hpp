@@ -1,5 +1,5 @@
 #pragma once
-// A list that mostly has a few entries: those lie in it, more of them in a vector. Not thread-safe.
+// A list with in-place storage for a few entries and a vector for more. Not thread-safe.
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Handles and statuses of C code beside Fortran (19.3.4, 19.3.5). A handle of Fortran is the integer that MPI_Comm_toint and its like give;
-// a status has the same eight words in C, in Fortran's arrays and in its TYPE(MPI_Status).
+// Conversion of handles and statuses between C and Fortran (19.3.4, 19.3.5). A Fortran handle is the integer of MPI_Comm_toint and its
+// variants. A status has the same eight words in C, in Fortran's arrays and in TYPE(MPI_Status).
 
 #include "mpi/calls.hpp"
 #include "mpi/entry.hpp"

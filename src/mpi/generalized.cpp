@@ -1,4 +1,4 @@
-// Generalized requests (13.2): operations that the program itself carries out, waited for like any other.
+// Generalized requests (13.2): operations that the program carries out and waits for like any other.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -15,7 +15,7 @@
 namespace towline::mpi {
 namespace {
 
-/// What the program gave, and where it stands. Shared by the request and, until it is completed, by `under_way`.
+/// The program's callbacks, and the state of the operation. Shared by the request and, until it is completed, by `under_way`.
 class generalized_operation {
 public:
     generalized_operation(MPI_Grequest_query_function* asks, MPI_Grequest_free_function* frees, MPI_Grequest_cancel_function* cancels,
@@ -29,7 +29,7 @@ public:
         std::lock_guard const lock(mutex_);
         return complete_;
     }
-    /// The handle may be gone already (MPI_Request_free); then this is the end.
+    /// Completes the operation. If MPI_Request_free has freed its handle, also ends it.
     void complete()
     {
         bool last = false;
@@ -48,7 +48,7 @@ public:
     }
     int query(MPI_Status& status) const { return query_ != nullptr ? query_(state_, &status) : MPI_SUCCESS; }
     int cancel() const { return cancel_ != nullptr ? cancel_(state_, is_complete() ? 1 : 0) : MPI_SUCCESS; }
-    /// Once.
+    /// Ends the operation; called once.
     int end()
     {
         {
@@ -72,7 +72,7 @@ private:
 class generalized final : public activity {
 public:
     explicit generalized(std::shared_ptr<generalized_operation> operation) : operation_(std::move(operation)) {}
-    /// Freed without a wait, and completed before.
+    /// Ends an operation that was freed without a wait and completed before.
     ~generalized() override
     {
         if (operation_->is_complete())
@@ -102,7 +102,7 @@ private:
     std::shared_ptr<generalized_operation> const operation_;
 };
 
-/// Those that are not completed, by handle: a handle may be completed after it was freed.
+/// Operations that are not completed, by handle, because a handle may be completed after it was freed.
 struct {
     std::mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<generalized_operation>> operations;

@@ -1,4 +1,4 @@
-// Sets of processes: translations and combinations.
+// Translations and combinations of groups.
 
 #include "mpi/group.hpp"
 
@@ -18,13 +18,13 @@ int rank_in(std::vector<process_id> const& members, process_id self) noexcept
     return found == members.end() ? MPI_UNDEFINED : static_cast<int>(found - members.begin());
 }
 
-/// Of members of `from`.
+/// Makes a group of members of `from`.
 ref<group> made(std::vector<process_id> members, process_id self, group const& from)
 {
     return members.empty() ? ref<group>(group::empty()) : make<group>(std::move(members), self, from.origin());
 }
 
-/// Marks ranks; throws for those that are outside or marked twice.
+/// Marks ranks; throws for ranks that are out of range or marked twice.
 std::vector<bool> marked(group const& g, std::span<int const> ranks)
 {
     std::vector<bool> marks(static_cast<std::size_t>(g.size()));
@@ -140,7 +140,7 @@ std::vector<int> expand(group const& g, std::span<rank_range const> ranges)
             throw failure(MPI_ERR_ARG, fmt::format("range {} is ({}, {}, 0): its step is zero", i, first, last));
         if ((step > 0 && first > last) || (step < 0 && first < last))
             throw failure(MPI_ERR_ARG, fmt::format("range {} is ({}, {}, {}): its step leads away from its end", i, first, last, step));
-        // Only the ranks that the range reaches have to exist: its last need not be one of them.
+        // Only the ranks that the range reaches must exist: its last one need not be among them.
         std::int64_t const steps = (std::int64_t{last} - first) / step;
         std::int64_t const end = first + steps * step;
         if (outside(first) || end < 0 || end >= g.size())

@@ -1,4 +1,4 @@
-// The calls on groups (7.3.1, 7.3.2).
+// Calls on groups (7.3.1, 7.3.2).
 
 #include "mpi/calls.hpp"
 #include "mpi/group.hpp"
@@ -112,7 +112,7 @@ void group_range_excl(MPI_Group group, int n, int ranges[][3], MPI_Group* newgro
 
 void group_free(MPI_Group* group)
 {
-    // A program that frees every group that a call returned frees MPI_GROUP_EMPTY, too.
+    // Programs that free every returned group free MPI_GROUP_EMPTY, too.
     if (*group != MPI_GROUP_EMPTY)
         (void)take(*group, "group");
     *group = MPI_GROUP_NULL;

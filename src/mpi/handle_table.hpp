@@ -1,7 +1,7 @@
 #pragma once
-// Dynamic handles. A handle is a number: in its low 31 bits the kind of object and the place in that kind's table, so that they are also
-// its integer (MPI_Comm_toint); above, how often that place has been given away. A freed or invented handle is therefore recognized, not
-// followed. Below 4096 are the ABI's predefined handles, which no table holds.
+// Dynamic handles. A handle is a number. Its low 31 bits are the kind of object and the slot in that kind's table; they are also its
+// integer (MPI_Comm_toint). The bits above count the uses of the slot, so that a freed or invented handle is recognized, not followed.
+// Numbers below 4096 are the ABI's predefined handles, which no table holds.
 
 #include "mpi/object.hpp"
 
@@ -18,19 +18,19 @@ namespace towline::mpi {
 enum class object_kind : std::uint32_t { comm = 1, group, datatype, op, request, message, info, errhandler, session, win, file, keyval };
 
 namespace handle_bits {
-inline constexpr unsigned index = 24;  ///< bits for the place; the kind lies above
+inline constexpr unsigned index = 24;  ///< bits for the slot; the kind is above
 inline constexpr std::uint64_t integer = 0x7fffffff;
 inline constexpr std::uint64_t predefined_end = 4096;
 } // namespace handle_bits
 
-/// The kind that a dynamic handle claims to have.
+/// The kind that a dynamic handle names.
 [[nodiscard]] constexpr std::uint32_t claimed_kind(std::uint64_t handle) noexcept
 {
     return static_cast<std::uint32_t>((handle & handle_bits::integer) >> handle_bits::index);
 }
 
-/// The places of one kind of object, found by a handle without a lock. They are made by the chunk, one thread at a time, and never given
-/// back.
+/// The slots of one kind of object, found by a handle without a lock. One thread at a time allocates them, a chunk at a time; they are
+/// never freed.
 template <class Place, object_kind Kind, std::size_t ChunkPlaces>
 class handle_places {
 public:
@@ -42,7 +42,7 @@ public:
     {
         return static_cast<std::uint32_t>(handle & ((std::uint64_t{1} << handle_bits::index) - 1));
     }
-    /// The place that a handle of any generation, or its integer, names. Null: it names none of this kind.
+    /// The slot that a handle of any generation, or its integer, names; null if it names none of this kind.
     [[nodiscard]] Place* find(std::uint64_t handle) const noexcept
     {
         if (static_cast<std::uint32_t>(handle) >> handle_bits::index != static_cast<std::uint32_t>(Kind)) [[unlikely]]
@@ -52,7 +52,7 @@ public:
     }
     [[nodiscard]] Place& at(std::uint32_t index) noexcept { return chunks_[index / ChunkPlaces].load()[index % ChunkPlaces]; }
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-    /// Throws std::bad_alloc where there are 16 million.
+    /// Throws std::bad_alloc beyond 16 million slots.
     void grow()
     {
         if (size_ / ChunkPlaces == chunks_.size())
@@ -66,14 +66,14 @@ private:
     std::uint32_t size_ = 0;
 };
 
-/// The objects of one kind that have a handle. Thread-safe; `find` takes no lock. A place is 16 bytes and never given back. Constant
-/// initialized, and never destroyed: programs call MPI from destructors.
+/// The objects of one kind that have a handle. Thread-safe; `find` takes no lock. A slot has 16 bytes and is never freed. Constant
+/// initialized and never destroyed, because programs call MPI from destructors.
 template <class T, object_kind Kind>
 class handle_table {
 public:
     constexpr handle_table() = default;
 
-    /// A handle for the object; the table keeps the reference. Throws std::bad_alloc where 16 million are in use.
+    /// A handle for the object; the table keeps the reference. Throws std::bad_alloc if 16 million are in use.
     [[nodiscard]] std::uint64_t insert(ref<T> object)
     {
         std::scoped_lock const lock(mutex_);
@@ -90,7 +90,7 @@ public:
         return places_.handle_of(p.generation.load(std::memory_order_relaxed), index);
     }
 
-    /// The object, or null: never such a handle, or freed since.
+    /// The object; null if the handle never existed or was freed.
     [[nodiscard]] T* find(std::uint64_t handle) const noexcept
     {
         place const* const p = places_.find(handle);
@@ -99,7 +99,7 @@ public:
         return p->object.load(std::memory_order_acquire);
     }
 
-    /// Frees the handle and gives the table's reference to the caller; an empty one where there was no such handle.
+    /// Frees the handle and returns the table's reference; empty if there is no such handle.
     ref<T> remove(std::uint64_t handle) noexcept
     {
         std::scoped_lock const lock(mutex_);
@@ -115,7 +115,7 @@ public:
         return ref<T>::adopt(object);
     }
 
-    /// The living handle with this integer; 0: none.
+    /// The valid handle with this integer; 0 if there is none.
     [[nodiscard]] std::uint64_t from_integer(std::uint32_t integer) const noexcept
     {
         place const* const p = places_.find(integer);
@@ -124,14 +124,14 @@ public:
         return std::uint64_t{p->generation.load(std::memory_order_relaxed)} << 32 | integer;
     }
 
-    /// Was this handle given away once, and freed since?
+    /// True if this handle existed and was freed.
     [[nodiscard]] bool was_freed(std::uint64_t handle) const noexcept
     {
         place const* const p = places_.find(handle);
         return p != nullptr && handle >> 32 < p->generation.load(std::memory_order_relaxed);
     }
 
-    /// Calls the function with each object; it must not come back to this table.
+    /// Calls the function with each object. The function must not use this table.
     template <class Function>
     void for_each(Function&& function)
     {

@@ -1,4 +1,4 @@
-// The errors of handles.
+// Error texts for handles.
 
 #include "mpi/handles.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<char const*, 13> nouns{"object",       "communicator",  "group",   "datatype", "operation", "request",     "message",
                                             "info object", "error handler", "session", "window",   "file",      "attribute key"};
 
-/// Predefined handles by the bits of the ABI (20.3): where each kind begins.
+/// The ranges of predefined handles in the ABI (20.3), by kind.
 struct range {
     std::uint64_t first, last;
     object_kind kind;
@@ -52,7 +52,7 @@ void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool 
             throw failure(error, fmt::format("{} is {}, {}, where {} is wanted", parameter, name, with_article(noun(*kind)), want));
         throw failure(error, std::string_view(name).ends_with("_NULL")
                                  ? fmt::format("{} is {}", parameter, name)
-                                 : fmt::format("{} is {}, which is there only while MPI runs", parameter, name));
+                                 : fmt::format("{} is {}, which is valid only while MPI runs", parameter, name));
     }
     if (freed)
         throw failure(error, fmt::format("{} is {} that was freed", parameter, want));

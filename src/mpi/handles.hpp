@@ -1,5 +1,5 @@
 #pragma once
-// From handles to objects and back.
+// Conversion between handles and objects.
 
 #include "mpi/abi.hpp"
 #include "mpi/failure.hpp"
@@ -19,8 +19,8 @@ class group;
 class info;
 class operation;
 
-/// Per type of handle: its objects, its predefined values, and the class of the error for a wrong one. Predefined handles have objects only
-/// while there is something behind them (MPI_COMM_WORLD: between MPI_Init and MPI_Finalize).
+/// Per type of handle: its objects, its predefined values, and the error class for a wrong handle. A predefined handle has an object only
+/// while it is usable (MPI_COMM_WORLD: between MPI_Init and MPI_Finalize).
 template <class Handle>
 struct handle_traits;
 
@@ -29,7 +29,7 @@ struct handle_traits_of {
     using object = Object;
     static constexpr object_kind kind = Kind;
     static constexpr std::uintptr_t first = First;           ///< the null handle
-    static constexpr std::size_t predefined = Predefined;  ///< places from there on
+    static constexpr std::size_t predefined = Predefined;  ///< number of predefined values from there on
     static constexpr int error = Error;
 };
 
@@ -53,7 +53,7 @@ using object_of = typename handle_traits<Handle>::object;
 template <class Handle>
 inline constinit handle_table<object_of<Handle>, handle_traits<Handle>::kind> table_of{};
 
-/// By the distance from the null handle.
+/// Indexed by the distance from the null handle.
 template <class Handle>
 inline constinit std::array<std::atomic<object_of<Handle>*>, handle_traits<Handle>::predefined> predefined_of{};
 
@@ -68,7 +68,7 @@ template <class Handle>
     return bits_of(handle) < handle_bits::predefined_end;
 }
 
-/// The object, or null. Stands in every call: inlined, a few instructions.
+/// The object, or null. Part of every call: inlined, a few instructions.
 template <class Handle>
 [[nodiscard, gnu::always_inline]] inline object_of<Handle>* find(Handle handle) noexcept
 {
@@ -80,10 +80,10 @@ template <class Handle>
     return table_of<Handle>.find(bits);
 }
 
-/// Throws the failure that says what is wrong with a handle which `find` does not know.
+/// Throws the failure that explains why `find` does not know the handle.
 [[noreturn, gnu::cold]] void throw_bad_handle(object_kind wanted, int error, std::uint64_t handle, bool freed, char const* parameter);
 
-/// The same for one that is wanted to be freed, and may not be.
+/// The same for an attempt to free a predefined handle.
 [[noreturn, gnu::cold]] void throw_predefined(int error, std::uint64_t handle, char const* parameter);
 
 template <class Handle>
@@ -110,7 +110,7 @@ template <class Handle>
     return reinterpret_cast<Handle>(table_of<Handle>.insert(std::move(object)));
 }
 
-/// Frees the handle. Predefined ones stay, and make a failure.
+/// Frees the handle. Throws a failure for predefined ones, which stay.
 template <class Handle>
 ref<object_of<Handle>> take(Handle handle, char const* parameter)
 {
@@ -124,12 +124,12 @@ ref<object_of<Handle>> take(Handle handle, char const* parameter)
 
 /// "communicator", "datatype", ...
 [[nodiscard]] char const* noun(object_kind) noexcept;
-/// The kind of a predefined handle by its range, as the ABI divides them.
+/// The kind of a predefined handle, by the ranges of the ABI.
 [[nodiscard]] std::optional<object_kind> predefined_kind(std::uint64_t handle) noexcept;
 
-/// "MPI_COMM_WORLD", ... of a predefined handle; null: none. Written from mpi.h by generate.py.
+/// The name of a predefined handle ("MPI_COMM_WORLD", ...); null if there is none. Generated from mpi.h by generate.py.
 [[nodiscard]] char const* predefined_name(std::uint64_t handle) noexcept;
-/// "MPI_ERR_COMM", ... of a class of the standard; null: none. Written from mpi.h by generate.py.
+/// The name of a standard error class ("MPI_ERR_COMM", ...); null if there is none. Generated from mpi.h by generate.py.
 [[nodiscard]] char const* error_class_name(int error_class) noexcept;
 
 } // namespace towline::mpi

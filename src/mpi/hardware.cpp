@@ -17,7 +17,7 @@
 namespace towline::mpi {
 namespace {
 
-/// Reads what the kernel prints for sets of numbers: "0-3,8".
+/// True if a set of numbers as the kernel prints it ("0-3,8") contains the number.
 [[nodiscard]] bool contains(std::string_view list, int number)
 {
     while (!list.empty()) {
@@ -35,7 +35,7 @@ namespace {
     return false;
 }
 
-/// The processors of the resource of one type that a processor lies in, as the kernel prints them; they name the resource.
+/// By type of resource: the processors that share it with the given processor, as the kernel prints them. They identify the resource.
 using resources = std::map<std::string, std::string>;
 
 [[nodiscard]] resources around(int processor, line_reader const& read)

@@ -1,5 +1,5 @@
 #pragma once
-// The hardware that this process is held to (9.1.2).
+// The hardware resources that this process is bound to (9.1.2).
 
 #include <functional>
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace towline::mpi {
 
-/// First line of a file; nothing where there is none.
+/// Returns the first line of a file; nothing if the file does not exist.
 using line_reader = std::function<std::optional<std::string>(std::string const& path)>;
 
-/// Every type of hardware resource that the machine tells of, as below; and the first processor of the one resource of that type in which
-/// all of the processors lie. Nothing where there is no such one.
+/// Every type of hardware resource of the machine, in the order of hardware_resources; and the first processor of the one resource of that
+/// type that contains all of the given processors, or nothing if no single one does.
 [[nodiscard]] std::vector<std::pair<std::string, std::optional<int>>> hardware_instances(std::vector<int> const& processors,
                                                                                          line_reader const& read);
-/// The same of this process and this machine.
+/// The same for this process on this machine.
 [[nodiscard]] std::vector<std::pair<std::string, std::optional<int>>> hardware_instances();
 
-/// Every type of hardware resource that the machine tells of, by hwloc's name, the largest first; and whether all of the processors lie
-/// in one resource of that type. `read` reads /sys; for tests with invented machines.
+/// Every type of hardware resource of the machine, by hwloc's name, the largest first; and whether all of the processors are in one
+/// resource of that type. `read` reads /sys; tests pass invented machines.
 [[nodiscard]] std::vector<std::pair<std::string, bool>> hardware_resources(std::vector<int> const& processors, line_reader const& read);
 
 } // namespace towline::mpi

@@ -1,4 +1,4 @@
-// Keys and values, and the functions of the standard on them.
+// Info objects, and the calls on them.
 
 #include "mpi/info.hpp"
 
@@ -205,7 +205,7 @@ void info_get_string(MPI_Info info, char const* key, int* buflen, char* value, i
     *buflen = static_cast<int>(found->size()) + 1;
 }
 
-// Here valuelen does not count the string's end.
+// Unlike in MPI_Info_get_string, valuelen does not include the terminating zero.
 void info_get(MPI_Info info, char const* key, int valuelen, char* value, int* flag)
 {
     auto const found = get(info, "info").get(checked_key(key));

@@ -16,17 +16,17 @@ class info final : public object {
 public:
     info() = default;
 
-    /// What the processes know of their start (10.2.5, MPI_INFO_ENV).
+    /// The information about the start of the program (10.2.5, MPI_INFO_ENV).
     [[nodiscard]] static ref<info> of_environment(int argc, char* const* argv);
 
     void set(std::string_view key, std::string_view value);
     [[nodiscard]] std::optional<std::string> get(std::string_view key) const;
-    /// False where there is no such key.
+    /// False if there is no such key.
     bool erase(std::string_view key);
     [[nodiscard]] int size() const;
     [[nodiscard]] std::optional<std::string> key(int n) const;
     [[nodiscard]] ref<info> copy() const;
-    /// Adds what the other has, over what is there.
+    /// Copies all keys of the other; its values replace existing ones.
     void merge(info const&);
 
 private:

@@ -1,5 +1,5 @@
 #pragma once
-// Waiting for other ranks over lanes; `towline where` shows for which rank.
+// Waits for other ranks over lanes; `towline where` shows the rank that a wait is for.
 
 #include "mpi/process.hpp"
 
@@ -7,7 +7,7 @@
 
 namespace towline::mpi {
 
-/// Blocks until met() is true; makes progress. `whom()` is the rank that is waited for, negative: nobody in particular.
+/// Blocks until met() is true; makes progress. `whom()` returns the awaited rank, or a negative number for none in particular.
 template <class Met, class Whom>
 void wait_over_lanes(communicator& c, char const* call, Met&& met, Whom&& whom)
 {

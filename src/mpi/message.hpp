@@ -1,5 +1,5 @@
 #pragma once
-// Messages that a matched probe took out (3.8.2).
+// Messages that a matched probe removed from the queue (3.8.2).
 
 #include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"

@@ -1,4 +1,4 @@
-// The operations among neighbours (8.6): blocking, nonblocking, persistent.
+// Neighbourhood collectives (8.6): blocking, nonblocking, persistent.
 
 #include "mpi/calls.hpp"
 #include "mpi/collective_calls.hpp"

@@ -1,4 +1,4 @@
-// The plans of operations among neighbours.
+// Plans of neighbourhood collectives.
 
 #include "mpi/collective_plans.hpp"
 
@@ -20,12 +20,12 @@ constexpr block_names received_with_types{{"recvbuf", "recvcounts", "recvtypes"}
 [[nodiscard]] collective::neighbourhood neighbours_in(communicator& c)
 {
     if (c.topology() == nullptr) [[unlikely]]
-        throw failure(MPI_ERR_TOPOLOGY, fmt::format("comm is {}, which has no topology, so that nobody is a neighbour",
+        throw failure(MPI_ERR_TOPOLOGY, fmt::format("comm is {}, which has no topology, and so no neighbours",
                                                     c.name().empty() ? "a communicator without a name" : c.name()));
     return c.topology()->neighbours();
 }
 
-/// The same to everybody; the blocks that come in are added already.
+/// Sends one block to all neighbours. The incoming blocks are added already.
 void gather(work& o, collective::neighbourhood const& n, void const* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype)
 {
     payload const out(sendbuf, sendcount, sendtype, send_names);

@@ -1,4 +1,4 @@
-// Gives numbers out, and takes them back.
+// Allocates and frees numbers.
 
 #include "mpi/number_pool.hpp"
 
@@ -45,7 +45,7 @@ std::uint32_t number_pool::reserve() noexcept
                 slots_.emplace_back();
                 grown = true;
             } catch (std::bad_alloc const&) {
-                // As if there were no more.
+                // Without memory, behaves as if no number were left.
             }
         }
         if (!grown) {

@@ -1,7 +1,7 @@
 #pragma once
-// The numbers that one process gives to communicators: unique in the job, because their upper bits are the process. A number is used again
-// when all members have given it back, the one that was given back first before others, and not before a good many are free: a message of
-// its last communicator that is still on its way meets nobody.
+// The numbers that one process gives to communicators. Their upper bits are the process, so that they are unique in the job. A number is
+// free when all members have returned it. Numbers are reused in the order of their return, and only while at least `patience_` are free: a
+// late message of the previous communicator then matches nothing.
 
 #include "mpi/group.hpp"
 
@@ -15,18 +15,18 @@ namespace towline::mpi {
 class number_pool {
 public:
     static constexpr unsigned bits = 30;
-    /// Given out where nothing is left; the number of MPI_COMM_WORLD. 1 is that of MPI_COMM_SELF.
+    /// Returned if no number is left; also the number of MPI_COMM_WORLD. 1 is the number of MPI_COMM_SELF.
     static constexpr std::uint32_t none = 0;
 
     number_pool(process_id self, int processes) noexcept;
 
-    /// A number that nobody else has until it is given back by as many as `settle` says, or cancelled.
+    /// A number that no other communicator gets until as many members as `settle` says returned it, or until `cancel`.
     [[nodiscard]] std::uint32_t reserve() noexcept;
-    /// So many will give it back (some may have done so already).
+    /// Sets how many members will return it (some may have done so already).
     void settle(std::uint32_t number, int members) noexcept;
-    /// Nobody saw it but this process, or knows that it means nothing. `none` is left alone.
+    /// Frees a number that no other process uses. Ignores `none`.
     void cancel(std::uint32_t number) noexcept;
-    /// A member has no use for it any more. False where it is not out.
+    /// A member returned it. False if the number is not in use.
     bool give_back(std::uint32_t number) noexcept;
 
     /// The process that gives out this number.
@@ -38,7 +38,7 @@ private:
     static constexpr std::int32_t unsettled = 1 << 30;
 
     struct slot {
-        std::int32_t holders = 0;  ///< 0: free; from about `unsettled`: it is not known yet how many
+        std::int32_t holders = 0;  ///< 0: free; near `unsettled`: the number of members is not known yet
         std::uint32_t next = nowhere;
     };
     struct list {
@@ -51,13 +51,13 @@ private:
     void finish_if_free(std::uint32_t index) noexcept;
 
     unsigned const slot_bits_;
-    std::uint32_t const limit_;     ///< slots are below
-    std::uint32_t const patience_;  ///< so many are free before one is used again
+    std::uint32_t const limit_;     ///< upper bound of slot numbers
+    std::uint32_t const patience_;  ///< numbers that must be free before one is reused
     process_id const self_;
     std::mutex mutex_;
     std::vector<slot> slots_;
-    list used_;    ///< free again
-    list unused_;  ///< reserved, and never used
+    list used_;    ///< returned by all members
+    list unused_;  ///< reserved, never used
 };
 
 } // namespace towline::mpi

@@ -1,6 +1,6 @@
 #pragma once
-// What handles stand for: objects with a count of references. A handle holds one; pending operations and other objects hold more, so that
-// an object lives on when its handle is freed under them.
+// Reference-counted objects behind handles. A handle holds one reference. Pending operations and other objects hold more, so that an object
+// outlives its handle.
 
 #include <atomic>
 #include <cstdint>
@@ -48,14 +48,14 @@ template <class T>
 class ref {
 public:
     ref() noexcept = default;
-    /// Takes over the reference that the caller has.
+    /// Takes over a reference from the caller.
     static ref adopt(T* object) noexcept
     {
         ref r;
         r.object_ = object;
         return r;
     }
-    /// Adds one.
+    /// Adds a reference.
     explicit ref(T& object) noexcept : object_(&object) { object.hold(); }
     ref(ref const& other) noexcept : object_(other.object_)
     {
@@ -75,7 +75,7 @@ public:
     }
 
     [[nodiscard]] T* get() const noexcept { return object_; }
-    /// Hands the reference to the caller.
+    /// Returns the reference to the caller.
     [[nodiscard]] T* detach() noexcept { return std::exchange(object_, nullptr); }
     T& operator*() const noexcept { return *object_; }
     T* operator->() const noexcept { return object_; }

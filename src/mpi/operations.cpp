@@ -1,4 +1,4 @@
-// The calls on operations (6.9.5 to 6.9.7).
+// Calls on operations (6.9.5 to 6.9.7).
 
 #include "mpi/calls.hpp"
 #include "mpi/handles.hpp"
@@ -7,7 +7,7 @@
 namespace towline::mpi {
 namespace {
 
-/// All of the standard; never destroyed: programs call MPI from destructors.
+/// The predefined operations; never destroyed, because programs call MPI from destructors.
 [[maybe_unused]] bool const made_at_load = [] {
     for (MPI_Op const op : {MPI_SUM, MPI_MIN, MPI_MAX, MPI_PROD, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC,
                             MPI_MAXLOC, MPI_REPLACE, MPI_NO_OP})

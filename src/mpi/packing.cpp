@@ -14,7 +14,7 @@
 namespace towline::mpi {
 namespace {
 
-/// What `measure` says; that a message's size does not fit 64 bits is the count's fault.
+/// Returns measure(); reports a size beyond 64 bits as an error of the count.
 template <class Measure>
 auto sized(Measure measure)
 {
@@ -31,7 +31,7 @@ void check_datarep(char const* datarep)
         throw failure(MPI_ERR_ARG, fmt::format("datarep is \"{:.40}\"; it is \"external32\"", datarep));
 }
 
-/// A place in a buffer of packed data, before `wanted` bytes are written or read there.
+/// Checks a position in a packed buffer, before `wanted` bytes are written or read there.
 void check_room(void const* packed, char const* parameter, MPI_Count size, char const* size_parameter, MPI_Count position,
                 std::int64_t wanted)
 {

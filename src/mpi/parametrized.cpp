@@ -1,5 +1,5 @@
-// Datatypes for Fortran's numbers by precision and range (19.1.5). They are predefined without a name: committed, one for the same
-// arguments, never freed.
+// Datatypes for Fortran's numbers by precision and range (19.1.5). They are predefined and unnamed: committed, one for equal arguments,
+// never freed.
 
 #include "mpi/calls.hpp"
 #include "mpi/datatype.hpp"
@@ -13,7 +13,7 @@
 namespace towline::mpi {
 namespace {
 
-/// What a kind of number holds: decimal digits, and powers of ten.
+/// The capacity of a kind of number: decimal digits, and powers of ten.
 struct number {
     int precision, range;
     MPI_Datatype type;
@@ -23,10 +23,10 @@ number const reals[] = {{6, 37, MPI_REAL4}, {15, 307, MPI_REAL8}, {33, 4931, MPI
 number const complexes[] = {{6, 37, MPI_COMPLEX8}, {15, 307, MPI_COMPLEX16}, {33, 4931, MPI_COMPLEX32}};
 number const integers[] = {{0, 2, MPI_INTEGER1}, {0, 4, MPI_INTEGER2}, {0, 9, MPI_INTEGER4}, {0, 18, MPI_INTEGER8}, {0, 38, MPI_INTEGER16}};
 
-/// The smallest number that holds as much; what is undefined does not matter.
+/// The datatype of the smallest kind that is large enough; an undefined argument sets no limit.
 MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
 {
-    static std::mutex& mutex = *new std::mutex;  // never destroyed: programs call MPI from destructors
+    static std::mutex& mutex = *new std::mutex;  // never destroyed, because programs call MPI from destructors
     static auto& all = *new std::map<std::array<int, 3>, MPI_Datatype>;
     bool const is_integer = combiner == MPI_COMBINER_F90_INTEGER;
     for (number const& n : numbers) {
@@ -42,14 +42,14 @@ MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
         }
         return handle;
     }
-    throw failure(MPI_ERR_ARG, is_integer ? fmt::format("r is {}, and no integer has so many digits: 38 at most", r)
-                                          : fmt::format("p is {} and r is {}, and no real has so many: 33 and 4931 at most", p, r));
+    throw failure(MPI_ERR_ARG, is_integer ? fmt::format("r is {}, but integers have 38 digits at most", r)
+                                          : fmt::format("p is {} and r is {}, but reals have 33 digits and a range of 4931 at most", p, r));
 }
 
 void check_reals(int p, int r)
 {
     if (p == MPI_UNDEFINED && r == MPI_UNDEFINED)
-        throw failure(MPI_ERR_ARG, "p and r are MPI_UNDEFINED: one of them has to say something");
+        throw failure(MPI_ERR_ARG, "p and r are MPI_UNDEFINED: at least one of them must be given");
 }
 
 } // namespace

@@ -1,8 +1,8 @@
-// Partitioned communication (4): the parts of a message are made ready one by one, by whichever threads. The message travels when all its
-// parts are ready, so that the parts arrive together.
+// Partitioned communication (4): any thread marks parts of a message ready. The message is sent when all its parts are ready, so that the
+// parts arrive together.
 //
-// The n-th MPI_Psend_init to a rank with a tag belongs to that rank's n-th MPI_Precv_init from here with it: both count, and messages bear
-// the number in their source, above all ranks. They travel in plane::tagged, where no other message has such sources.
+// The n-th MPI_Psend_init to a rank with a tag matches that rank's n-th MPI_Precv_init from here with the tag. Both sides count, and
+// messages carry the number in their source, above all ranks, in plane::tagged. No other message there has such sources.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -21,7 +21,7 @@
 namespace towline::mpi {
 namespace {
 
-/// All parts of one side's message.
+/// One side of a partitioned message.
 class partitioned final : public activity {
 public:
     partitioned(communicator& c, payload const& data, bool is_receive, int partitions, int rank, int tag)
@@ -59,7 +59,7 @@ public:
     }
     int result(MPI_Status& status) override
     {
-        status.MPI_ERROR = MPI_SUCCESS;  // programs look at it also after MPI_Wait, which may leave it alone
+        status.MPI_ERROR = MPI_SUCCESS;  // programs read it after MPI_Wait, too, which may leave it unset
         if (!is_receive_) {
             set_empty_but_error(status);
             return rank_ == MPI_PROC_NULL ? MPI_SUCCESS : code_of(operation_.result().error);
@@ -97,7 +97,7 @@ private:
         set_bytes(status, 0);
         set_cancelled(status, false);
     }
-    /// Under the lock.
+    /// Lock held.
     void send()
     {
         if (rank_ != MPI_PROC_NULL) {
@@ -108,7 +108,7 @@ private:
                                      packed_ ? packed_.get() : data_.data(), static_cast<std::uint64_t>(data_.bytes()));
         }
         sent_ = true;
-        the_matcher().note_end();  // a thread may wait for the request that this one completes
+        the_matcher().note_end();  // a thread may wait for the request that completes here
     }
 
     ref<communicator> const comm_;
@@ -187,7 +187,7 @@ void precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatyp
     communicator& c = get(comm, "comm");
     check_send_tag(tag);  // no wildcards (4.2.1)
     if (source == MPI_ANY_SOURCE)
-        throw failure(MPI_ERR_RANK, "source is MPI_ANY_SOURCE, which partitioned communication has not");
+        throw failure(MPI_ERR_RANK, "source is MPI_ANY_SOURCE, which partitioned communication does not allow");
     (void)is_source(c, source);
     *request = prepare(buf, partitions, count, datatype, source, tag, c, info, true);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Which sends and receives of partitioned communication belong together (4.2).
+// Pairs the sends and receives of partitioned communication (4.2).
 
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@ namespace towline::mpi {
 /// Counts a communicator's MPI_Psend_init and MPI_Precv_init by rank and tag. Thread-safe.
 class partitioned_pairs {
 public:
-    /// 0, 1, ... for the same arguments.
+    /// Counts 0, 1, ... for equal arguments.
     [[nodiscard]] std::uint32_t next(bool is_receive, int rank, int tag)
     {
         std::scoped_lock const lock(mutex_);

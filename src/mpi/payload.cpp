@@ -14,7 +14,7 @@ namespace towline::mpi {
 void payload::look(MPI_Datatype handle, payload_names const& names)
 {
     check_count(count_, names.count);
-    if (count_ == 0 && handle == MPI_DATATYPE_NULL) {  // as other libraries take it
+    if (count_ == 0 && handle == MPI_DATATYPE_NULL) {  // accepted, as in other libraries
         bytes_ = 0;
         return;
     }

@@ -9,12 +9,12 @@ enum class phase : int { before, running, after };
 
 inline constinit std::atomic<phase> current_phase{phase::before};
 
-/// One thread at a time calls MPI: MPI_Init gave less than MPI_THREAD_MULTIPLE. False while MPI does not run.
+/// True if only one thread at a time calls MPI (MPI_Init gave less than MPI_THREAD_MULTIPLE); false while MPI does not run.
 inline constinit bool one_thread = false;
 
 [[noreturn, gnu::cold]] void throw_not_running();
 
-/// At the entry of calls that need MPI to run.
+/// Entry check of calls that need MPI to run.
 inline void enter()
 {
     if (current_phase.load(std::memory_order_acquire) != phase::running) [[unlikely]]

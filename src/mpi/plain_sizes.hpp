@@ -1,5 +1,5 @@
 #pragma once
-// The datatypes that most messages are made of, recognized by their handles alone.
+// Sizes of the datatypes of most messages, looked up by the handle alone.
 
 #include "mpi/abi.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace towline::mpi {
 
-/// Sizes of the predefined datatypes without gaps, by the last 8 bits of their handles; 0: none.
+/// Sizes of the predefined datatypes without gaps, indexed by the last 8 bits of their handles; 0: none.
 inline constexpr std::array<std::uint8_t, 256> plain_sizes = [] {
     std::array<std::uint8_t, 256> s{};
     auto const set = [&s](std::size_t size, std::initializer_list<unsigned> places) {
@@ -38,7 +38,7 @@ inline constexpr std::array<std::uint8_t, 256> plain_sizes = [] {
     return s;
 }();
 
-/// The size of a predefined datatype whose elements are bytes in a row, one behind the other; 0: it is none.
+/// The size of a predefined datatype without gaps; 0 for any other.
 [[nodiscard]] inline std::int64_t plain_size(MPI_Datatype datatype) noexcept
 {
     std::uintptr_t const place = reinterpret_cast<std::uintptr_t>(datatype) - 0x200;

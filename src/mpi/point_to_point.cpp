@@ -1,4 +1,4 @@
-// Sends and receives that block (3.2, 3.4, 3.11).
+// Blocking sends and receives (3.2, 3.4, 3.11).
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -12,7 +12,7 @@
 namespace towline::mpi {
 namespace {
 
-/// Data that are not in a row, but short. False where they cannot be sent without waiting.
+/// Sends short data that are not contiguous. False if that would have to wait.
 [[gnu::noinline]] bool try_send_short(payload const& data, communicator& c, int dest, int tag)
 {
     return data.packed_briefly([&](void const* row) {
@@ -20,7 +20,7 @@ namespace {
     });
 }
 
-/// What may have to wait, or to be packed. It is given what the program gave, which is in registers.
+/// The slow path: waits, or packs. It takes the arguments of the call, which are in registers.
 [[gnu::noinline]] void send_and_wait(void const* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, communicator& c,
                                      matching::send_mode mode, char const* call)
 {
@@ -65,8 +65,8 @@ namespace {
     fill_no_process(status);
 }
 
-/// What MPI_Sendrecv and MPI_Sendrecv_replace do: a send that has to wait has its receive before it, so that rings and self messages go
-/// through. `bytes`: what is sent, in a row; null: `out` as it is.
+/// MPI_Sendrecv and MPI_Sendrecv_replace. If the send has to wait, the receive is posted before it, so that rings and messages to self make
+/// progress. `bytes`: packed data to send; null: sends `out`.
 void exchange_blocking(communicator& c, payload const& out, void const* bytes, std::int64_t out_bytes, int dest, int sendtag,
                        payload& in, int source, int recvtag, MPI_Status* status, char const* call)
 {
@@ -79,14 +79,14 @@ void exchange_blocking(communicator& c, payload const& out, void const* bytes, s
         packed = out.packed();
         bytes = packed.get();
     };
-    auto const goes_at_once = [&] {
+    auto const completes_now = [&] {
         if (is_apart)
             return false;
         if (bytes == nullptr && !out.in_a_row())
             return try_send_short(out, c, dest, sendtag);
         return m.try_send(c.peer(dest), envelope_of(c, sendtag), bytes == nullptr ? out.data() : bytes, static_cast<std::uint64_t>(out_bytes));
     };
-    if (receives && sends && goes_at_once()) {
+    if (receives && sends && completes_now()) {
         matching::status const s = m.receive(pattern_of(c, source, recvtag), source_peer(c, source), in.sink(), call);
         fill(status, s, in.bytes());
         if (s.error != matching::outcome::ok) [[unlikely]]

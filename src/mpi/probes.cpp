@@ -1,4 +1,4 @@
-// Probes, and messages that they took out (3.8).
+// Probes, and matched messages (3.8).
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 
-/// Gives the message a handle, which the program ends by receiving it.
+/// Gives the message a handle, which the receive call frees.
 [[nodiscard]] MPI_Message keep(communicator& c, matching::taken_message&& taken, MPI_Status* status)
 {
     fill(status, taken.about(), any_size);
     return give<MPI_Message>(make<message>(c, std::move(taken)));
 }
 
-/// The message of a receive, which ends its handle; empty for MPI_MESSAGE_NO_PROC.
+/// The message of a receive call; frees its handle. Empty for MPI_MESSAGE_NO_PROC.
 [[nodiscard]] ref<message> take_out(MPI_Message& handle)
 {
     ref<message> m;

@@ -18,12 +18,12 @@ namespace towline::mpi {
 
 class process {
 public:
-    /// Joins the job, and returns when all its ranks have come here. Throws what that throws. One thread at a time.
+    /// Joins the job; returns when all ranks have called it. Throws what joining throws. One thread at a time.
     static void start(int argc, char* const* argv, int thread_level);
-    /// Brings what is under way to its end, waits for all ranks and leaves the job. One thread at a time.
+    /// Completes pending operations, waits for all ranks and leaves the job. One thread at a time.
     static void finish();
 
-    /// Between the two.
+    /// The process, between start and finish.
     [[nodiscard]] static process& instance() noexcept { return *instance_.load(std::memory_order_acquire); }
     [[nodiscard]] static process* instance_or_null() noexcept { return instance_.load(std::memory_order_acquire); }
 
@@ -31,28 +31,28 @@ public:
     [[nodiscard]] communicator& self() noexcept { return *self_; }
     [[nodiscard]] engine::engine& engine() noexcept { return *engine_; }
     [[nodiscard]] matching::matcher& matcher() noexcept { return *matcher_; }
-    /// What collective operations over lanes stand on.
+    /// The memory of collective operations over lanes.
     [[nodiscard]] collective::node_memory& node_memory() noexcept { return *node_memory_; }
     [[nodiscard]] collective::lane_queue& lane_queue() noexcept { return lane_queue_; }
     [[nodiscard]] communicator_numbers& numbers() noexcept { return *numbers_; }
-    /// What the program attached for buffered sends of any communicator.
+    /// The buffer attached for buffered sends of any communicator.
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
 
-    /// What MPI_Init_thread gave, and whether this is the thread that called it; also after MPI_Finalize.
+    /// The level that MPI_Init_thread gave, and whether this is the thread that called it. Both are valid after MPI_Finalize, too.
     [[nodiscard]] static int thread_level() noexcept;
     [[nodiscard]] static bool is_main_thread() noexcept;
 
 private:
     process();
-    /// Returns when all ranks have come here and nobody needs anything more of this one.
+    /// Returns when all ranks have called it and no rank needs anything more of this one.
     void part();
-    /// All ranks have come here; where dead ones do not end the job, all that live.
+    /// Barrier of all ranks; if deaths do not end the job, of all living ranks.
     void meet();
-    /// A word to and from another rank for that; false: it has ended.
+    /// Exchanges an empty message with another rank for that; false if it has ended.
     bool tell(int rank, int tag);
     bool hear(int rank, int tag);
-    /// Says in one line what the program started and did not receive.
-    void tell_of_leftovers();
+    /// Warns in one line about receives that got no message and messages that were not received.
+    void report_leftovers();
 
     static inline std::atomic<process*> instance_{nullptr};
     std::unique_ptr<engine::engine> engine_;

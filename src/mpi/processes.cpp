@@ -1,4 +1,4 @@
-// Start and end (11.2 to 11.4).
+// Initialization and finalization (11.2 to 11.4).
 
 #include "base/log.hpp"
 #include "base/settings_table.hpp"
@@ -6,7 +6,6 @@
 #include "job/job.hpp"
 #include "mpi/calls.hpp"
 #include "mpi/error_codes.hpp"
-#include "mpi/error_instances.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 #include "mpi/request.hpp"
@@ -24,17 +23,17 @@
 namespace towline::mpi {
 namespace {
 
-/// Ranks may compute for days between two meetings; a dead one ends the wait.
+/// Ranks may compute for days between two meetings; a death ends the wait.
 constexpr std::chrono::hours for_ever{24 * 365};
 
-/// Of MPI_Init and MPI_Finalize; sessions run MPI before, between and, if open, after them.
+/// Serializes MPI_Init, MPI_Finalize and sessions, which run MPI before, between and, while open, after them.
 std::mutex starting;
 constinit std::atomic<phase> world_phase{phase::before};
-int open_sessions = 0;  ///< under the lock
+int open_sessions = 0;  ///< protected by `starting`
 std::atomic<int> level{MPI_THREAD_SINGLE};
 std::atomic<pthread_t> main_thread{};
 
-/// The least level that is enough.
+/// The lowest sufficient thread level.
 int level_for(int required) noexcept
 {
     for (int const l : {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED})
@@ -96,8 +95,8 @@ void process::part()
 
 void process::meet()
 {
-    // Everybody tells the leader, and the leader everybody: it makes progress, unlike the fence of the job, so that what peers still fetch
-    // from here reaches them. Rank 0 leads; where dead ranks do not end the job, the first that is there.
+    // Messages to and from a leader. Unlike the job's fence they make progress, so that transfers that peers still fetch from here
+    // complete. Rank 0 leads; if deaths do not end the job, the first living rank.
     communicator& w = *world_;
     bool const goes_on = job::membership::instance().header().keep_going != 0;
     auto const is_there = [goes_on](bool heard, int rank) {
@@ -141,16 +140,17 @@ bool process::hear(int rank, int tag)
     matcher_->start_receive(r, from, peer, {});
     matching::waited const about({matching::operation::receive, from, peer, 0, false});
     (void)engine_->wait([&] { return r.done() || engine_->has_ended(peer); }, "MPI_Finalize", std::chrono::nanoseconds::max(), &about);
-    // One that was let go by a leader who died then has left, and sends nothing more. What it, or one that died, did send is here soon.
+    // A rank may have been released by a leader that died then: it has left and sends nothing more. Messages that it,
+    // or a rank that died, had sent arrive soon.
     constexpr std::chrono::milliseconds soon{100};
     if (!engine_->wait([&r] { return r.done(); }, "MPI_Finalize", soon) && matcher_->cancel(r))
         return false;
     return r.result().error == matching::outcome::ok;
 }
 
-void process::tell_of_leftovers()
+void process::report_leftovers()
 {
-    // Of the program: what is ours is in other planes.
+    // Only operations of the program: those of the library are in other planes.
     auto const of_program = [](std::vector<matching::pending_operation> all, matching::operation what) {
         std::erase_if(all, [what](auto const& o) {
             return o.what != what || (o.about.context & 3) != static_cast<std::uint32_t>(plane::point_to_point);
@@ -206,8 +206,8 @@ void process::start(int argc, char* const* argv, int thread_level)
     auto p = std::unique_ptr<process>(new process);
     job::membership& job = job::membership::instance();
     matching::options o;
-    // A helper thread polls, and ends requests, as another thread of the program would.
-    // So does the background thread, where packets have to be answered.
+    // A helper thread polls and completes requests like another thread of the program. So does the background thread, if packets need
+    // answers.
     o.threaded = thread_level == MPI_THREAD_MULTIPLE || engine::process_onload().on || engine::process_uses_network();
     o.eager_outside = matching::thresholds::eager_outside;
     o.way = matching::wished_way();
@@ -221,7 +221,7 @@ void process::start(int argc, char* const* argv, int thread_level)
     request_table::instance().begin(o.threaded);
     one_thread = !o.threaded;
     try {
-        job.fence(for_ever, "MPI_Init");  // nobody sends to a rank that cannot answer yet
+        job.fence(for_ever, "MPI_Init");  // no rank sends to one that cannot answer yet
     } catch (peer_error const& e) {
         p->engine_->close();
         throw ended_early(e.rank(), "MPI_Init");
@@ -244,7 +244,7 @@ void process::start(int argc, char* const* argv, int thread_level)
 
     ref<info> env = info::of_environment(argc, argv);
     env->set("thread_level", name_of_level(thread_level));
-    predefined_of<MPI_Info>[1] = env.detach();  // stays: MPI_INFO_ENV may be asked after MPI_Finalize
+    predefined_of<MPI_Info>[1] = env.detach();  // kept, because MPI_INFO_ENV is valid after MPI_Finalize
 
     level = thread_level;
     main_thread = pthread_self();
@@ -256,13 +256,13 @@ void process::finish()
     job::membership& job = job::membership::instance();
     instance().part();
     if (engine::process_uses_network())
-        (void)instance().engine_->drain(std::chrono::seconds(10));  // what part() told last
-    instance().tell_of_leftovers();
+        (void)instance().engine_->drain(std::chrono::seconds(10));  // the last messages of part()
+    instance().report_leftovers();
     current_phase.store(phase::after, std::memory_order_release);
     predefined_of<MPI_Comm>[1] = nullptr;
     predefined_of<MPI_Comm>[2] = nullptr;
     std::unique_ptr<process> const ended(instance_.exchange(nullptr));
-    ended->engine_->close();  // a helper thread may be in a handler of the matcher, which ends before the engine
+    ended->engine_->close();  // first: a helper thread may be in a handler of the matcher, which is destroyed before the engine
     job.self().marks.fetch_and(~std::uint32_t{job::mark_unfinished});
     job.leave();
     if (job.header().keep_going != 0)
@@ -272,7 +272,7 @@ void process::finish()
 
 namespace {
 
-/// MPI runs from now on. Under the lock.
+/// Starts MPI. Lock held.
 void run(int argc, char* const* argv, int thread_level)
 {
     if (process::instance_or_null() == nullptr)
@@ -281,7 +281,7 @@ void run(int argc, char* const* argv, int thread_level)
     current_phase.store(phase::running, std::memory_order_release);
 }
 
-/// At the exit of a process that had sessions and no MPI_Init, and has closed them: only now it is sure that none is opened any more.
+/// Finishes MPI at the exit of a process with sessions and no MPI_Init. Only then it is certain that no further session starts.
 void finish_at_exit()
 {
     std::scoped_lock const lock(starting);
@@ -345,7 +345,7 @@ void init_thread(int* argc, char*** argv, int required, int* provided)
 
 void finalize()
 {
-    // The first action of all, while MPI still works (11.2.4).
+    // First of all, while MPI still works (11.2.4).
     process::instance().self().attributes().clear(MPI_COMM_SELF);
     process::instance().world().attributes().clear(MPI_COMM_WORLD);
 
@@ -381,7 +381,7 @@ void abort(MPI_Comm comm, int errorcode)
 {
     communicator* const c = find(comm);
     int const code = error_instances::without_instance(errorcode);
-    bool const told = code != errorcode;  // by a call that failed
+    bool const told = code != errorcode;  // the code of a failed call, whose text is kept
     abort_job(code, fmt::format("MPI_Abort was called on {}, with error code {}. The job ends here.",
                                 c != nullptr ? c->described() : fmt::format("{:#x}, which is no communicator", bits_of(comm)),
                                 told ? error_codes::instance().text_of(errorcode) : std::to_string(errorcode)));

@@ -18,11 +18,11 @@
 namespace towline::mpi {
 namespace {
 
-/// Bytes of elements that are laid out for a function of the program at a time, where one element is not more.
+/// Bytes of elements that are unpacked for one call of the program's function, unless one element is larger.
 constexpr std::int64_t image_bytes = 64 << 10;
 constexpr std::int64_t line = 64;
 
-/// By the distance from MPI_OP_NULL; no_op: it is none of reductions.
+/// Indexed by the distance from MPI_OP_NULL; no_op: not a reduction.
 constexpr std::array<collective::operation, 32> operations = [] {
     using enum collective::operation;
     std::array<collective::operation, 32> all{};
@@ -45,8 +45,8 @@ constexpr std::array<collective::operation, 32> operations = [] {
 
 constexpr layout::kind char_as_number = std::is_signed_v<char> ? layout::kind::signed_char_c : layout::kind::unsigned_char_c;
 
-/// That a predefined operation works on MPI_CHAR.
-[[gnu::cold, gnu::noinline]] void tell_of_char(std::size_t operation) noexcept
+/// Warns that a predefined operation is applied to MPI_CHAR.
+[[gnu::cold, gnu::noinline]] void warn_of_char(std::size_t operation) noexcept
 {
     static std::atomic<bool> told{false};
     try {
@@ -55,11 +55,11 @@ constexpr layout::kind char_as_number = std::is_signed_v<char> ? layout::kind::s
                                        "Portable programs say MPI_SIGNED_CHAR, MPI_UNSIGNED_CHAR or MPI_INT8_T (said once)",
                                        predefined_name(handle_traits<MPI_Op>::first + operation),
                                        std::is_signed_v<char> ? "MPI_SIGNED_CHAR" : "MPI_UNSIGNED_CHAR"));
-    } catch (...) {  // a wrong TOWLINE_CHECK is told where MPI starts
+    } catch (...) {  // MPI_Init reports a wrong TOWLINE_CHECK
     }
 }
 
-/// The loop of the operation at that distance from MPI_OP_NULL; null: it is not defined for the kind.
+/// The loop of the operation at that distance from MPI_OP_NULL; null if it is not defined for the kind.
 [[nodiscard]] collective::reduction loop_of(std::size_t place, layout::kind kind) noexcept
 {
     collective::operation const what = operations[place];
@@ -69,7 +69,7 @@ constexpr layout::kind char_as_number = std::is_signed_v<char> ? layout::kind::s
         return collective::find_reduction(what, kind);
     collective::reduction const loop = collective::find_reduction(what, char_as_number);
     if (loop != nullptr)
-        tell_of_char(place);
+        warn_of_char(place);
     return loop;
 }
 
@@ -147,14 +147,14 @@ void reduction::make_images()
     layout::datatype const& l = type_->layout();
     std::int64_t const span = l.true_extent();
     std::int64_t const step = std::abs(l.extent());
-    // Elements that reach into each other are laid out one by one.
-    at_once_ = step < span ? 1 : std::max<std::int64_t>(1, image_bytes / std::max<std::int64_t>(step, 1));
-    std::int64_t const last = (at_once_ - 1) * l.extent();
+    // Elements that overlap are unpacked one at a time.
+    per_image_ = step < span ? 1 : std::max<std::int64_t>(1, image_bytes / std::max<std::int64_t>(step, 1));
+    std::int64_t const last = (per_image_ - 1) * l.extent();
     std::int64_t const low = l.true_lb() + std::min<std::int64_t>(last, 0);
     std::int64_t const high = l.true_ub() + std::max<std::int64_t>(last, 0);
     std::int64_t const room = (high - low + 2 * line) & -line;
     memory_ = std::make_unique<std::byte[]>(static_cast<std::size_t>(2 * room + line));
-    // Displacement 0 is aligned as memory from malloc is, and better.
+    // Displacement 0 is aligned at least as memory from malloc.
     std::uintptr_t at = reinterpret_cast<std::uintptr_t>(memory_.get());
     for (std::byte*& image : images_) {
         image = reinterpret_cast<std::byte*>((at - static_cast<std::uintptr_t>(low) + line - 1) & -static_cast<std::uintptr_t>(line));
@@ -211,7 +211,7 @@ void reduction::apply_packed(void const* in, void* inout, std::uint64_t count, v
     auto& r = *static_cast<reduction*>(self);
     layout::datatype const& l = r.type_->layout();
     for (auto left = static_cast<std::int64_t>(count); left > 0;) {
-        std::int64_t const n = std::min(left, r.at_once_);
+        std::int64_t const n = std::min(left, r.per_image_);
         layout::stream const s(l, n);
         s.unpack(r.images_[0], 0, s.size(), in);
         s.unpack(r.images_[1], 0, s.size(), inout);

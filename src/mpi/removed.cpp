@@ -1,4 +1,4 @@
-// Names of MPI 1 that MPI 3 removed (17): the same as what replaced them.
+// Functions of MPI 1 that MPI 3 removed (17), as their replacements.
 
 #include "mpi/calls.hpp"
 

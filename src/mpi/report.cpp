@@ -1,9 +1,9 @@
-// From an exception to the error handler: what was called, with what, what was wrong, and where.
+// Converts an exception to a call of the error handler, with the call, its arguments, the error and the rank.
 
 #include "mpi/datatype.hpp"
 #include "mpi/entry.hpp"
 #include "mpi/error_codes.hpp"
-#include "mpi/error_instances.hpp"
+#include "mpi/failure.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/process.hpp"
 #include "mpi/session.hpp"
@@ -17,6 +17,18 @@
 #include <vector>
 
 namespace towline::mpi {
+
+failure::failure(int code, std::string what) : code_(code), what_(std::move(what)) {}
+failure::failure(failure const&) noexcept = default;
+failure::~failure() = default;
+
+failure failure::on(communicator& comm) const
+{
+    failure f = *this;
+    f.raised_on_ = ref<communicator>(comm);
+    return f;
+}
+
 namespace {
 
 using words = std::span<word const>;
@@ -49,7 +61,7 @@ bool is_handle(kind k) noexcept
     return k >= kind::comm && k <= kind::file;
 }
 
-/// A handle that a call was given, itself or where it lies.
+/// A handle argument, by value or behind a pointer.
 std::uint64_t handle_of(parameter const& p, word value) noexcept
 {
     std::uint64_t const* const place = value.pointer<std::uint64_t>();
@@ -109,7 +121,7 @@ std::string text_of(parameter const& p, word value)
     }
 }
 
-/// "MPI_Send(buf=0x7f.., count=3, ...)"; outputs only where they are null.
+/// "MPI_Send(buf=0x7f.., count=3, ...)"; output arguments only if they are null.
 std::string text_of_call(function const& f, words arguments)
 {
     std::string text = std::string(f.name) + '(';
@@ -124,8 +136,8 @@ std::string text_of_call(function const& f, words arguments)
     return text + ')';
 }
 
-/// Where the program set no handler of the communicator, nor of one that it comes from, that of MPI_COMM_WORLD stands in for the initial
-/// one, as in MPICH.
+/// The error site of a communicator. If the program set no handler for it or for those that it derives from, the handler of MPI_COMM_WORLD
+/// replaces the initial one, as in MPICH.
 error_site site_of(communicator& comm)
 {
     error_site site = comm.error_site();
@@ -149,7 +161,7 @@ error_site site_of(function const& f, words arguments)
             if (session* const s = find(handle))
                 return s->error_site(handle);
         }
-        // What has no session yet says who is told.
+        // MPI_Session_init has no session yet; its errhandler argument applies.
         if (std::string_view(f.name) == "MPI_Session_init" && p.kind == kind::errhandler)
             if (errhandler* const h = find(reinterpret_cast<MPI_Errhandler>(arguments[i].bits())))
                 return {ref<errhandler>(*h), "the error handler that the call was given"};
@@ -193,7 +205,7 @@ outcome outcome_of_exception()
     } catch (std::exception const& e) {
         return {MPI_ERR_INTERN, e.what(), {}};
     } catch (abi::__forced_unwind const&) {
-        throw;  // the thread was cancelled
+        throw;  // thread cancellation
     } catch (...) {
         return {MPI_ERR_INTERN, "a callback threw something that is no exception of the standard library", {}};
     }
@@ -203,7 +215,7 @@ int raise(function const& f, words arguments, outcome const& what)
 {
     error_site const site = what.on ? site_of(*what.on) : site_of(f, arguments);
     std::string const name = error_codes::instance().name_of(what.code), call = text_of_call(f, arguments);
-    // A code that the program made, or got from a call of its own, stays.
+    // A code that the program made, or got from a nested call, stays.
     int const code =
         error_instances::instance().add(what.code, fmt::format("{}: {}. The call was {}{}.", name, what.text, call, on_rank()));
     call_handler(site, code, fmt::format("{} failed: {} ({}). The call was {}.", f.name, what.text, name, call));

@@ -1,4 +1,4 @@
-// The table of requests: new places, and requests that were freed while under way.
+// The table of requests: allocates slots, and keeps requests that were freed in flight.
 
 #include "mpi/request.hpp"
 
@@ -11,7 +11,7 @@ namespace towline::mpi {
 
 constinit thread_local free_requests kept_requests;
 
-/// Gives back what a thread keeps when it ends.
+/// Returns a thread's free requests to the table when the thread ends.
 struct kept_until_end {
     ~kept_until_end() { request_table::move(kept_requests, request_table::instance(), kept_requests.count); }
 };
@@ -60,7 +60,7 @@ void request_table::tend(free_requests& mine)
     mine.ends_with_thread = true;
 }
 
-/// Lock held, where there is one.
+/// Lock held, if the table has one.
 void request_table::grow()
 {
     std::uint32_t const begin = places_.size();

@@ -1,6 +1,6 @@
 #pragma once
-// Requests: operations under way, and persistent ones (3.7, 3.9). They have a table of their own rather than counted references: a request
-// is made and ended with every nonblocking call, so it stays in its place, and its handle changes with every use.
+// Requests: operations in flight, and persistent ones (3.7, 3.9). Every nonblocking call makes and ends a request. Therefore requests are
+// not reference counted: they stay in the slots of their own table, and the handle changes with every use.
 
 #include "matching/matcher.hpp"
 #include "mpi/communicator.hpp"
@@ -18,29 +18,28 @@
 
 namespace towline::mpi {
 
-/// What a request stands for if it is no single send or receive. Whoever waits calls `done` again whenever an operation of the matcher has
-/// ended.
+/// The work of a request that is no single send or receive. Waiting calls repeat `done` whenever an operation of the matcher ended.
 class activity {
 public:
     activity() = default;
     activity(activity const&) = delete;
     activity& operator=(activity const&) = delete;
     virtual ~activity() = default;
-    /// Goes on as far as it can without waiting; whether it has ended. Under one thread at a time.
+    /// Advances as far as possible without waiting; true once it has ended. One thread at a time.
     [[nodiscard]] virtual bool done() = 0;
-    /// After that: how. The code of the error, or MPI_SUCCESS; never writes MPI_ERROR.
+    /// Once it has ended: the error code, or MPI_SUCCESS. Never writes MPI_ERROR.
     virtual int result(MPI_Status&) = 0;
-    /// What that code means; null: nothing particular.
+    /// The text for that code; null if there is none.
     [[nodiscard]] virtual char const* explain(int /*code*/) const { return nullptr; }
-    /// Of a persistent request: begins again. What goes wrong is thrown; then nothing is under way.
+    /// Starts a persistent request again. Throws errors; then nothing is in flight.
     virtual void start() {}
-    /// False: it cannot be cancelled. What the program's own function says against it is thrown.
+    /// False: it cannot be cancelled. Throws the error of the program's cancel function.
     virtual bool cancel() { return false; }
-    /// The program was told the result, and the request ends (one that is not persistent). The code of an error of that.
+    /// Called when the program has the result and the (not persistent) request ends. Returns the error code of that.
     virtual int end() { return MPI_SUCCESS; }
-    /// The program freed the request without waiting for it.
+    /// Called when the program freed the request without waiting for it.
     virtual void released() {}
-    /// After `done()`: request::place; 0: it is when `done()` was first seen to be true.
+    /// After `done()`: request::place; 0: the time when `done()` was first seen to be true.
     [[nodiscard]] virtual std::uint64_t place() const { return 0; }
 };
 
@@ -49,32 +48,32 @@ enum class send_kind : std::uint8_t { standard, synchronous, ready, buffered };
 class request {
 public:
     enum class kind : std::uint8_t {
-        nothing,   ///< ended when it began: a small send, a transfer with MPI_PROC_NULL
+        nothing,   ///< complete when it started: a send that fits into one message, a transfer with MPI_PROC_NULL
         send,
         receive,
         activity,
     };
 
-    // How the operation is, and what it needs while it is under way.
+    // The operation, and the objects that it needs while it is in flight.
     kind what = kind::nothing;
     bool is_persistent = false;
     bool is_active = true;
     matching::request operation;
-    payload data;                         ///< of a receive: where to
-    ref<datatype> type;                   ///< of that data
-    std::unique_ptr<std::byte[]> packed;  ///< of a send whose data does not lie in a row
-    std::shared_ptr<matching::shown_layout const> shown;  ///< the same, if they are not packed
+    payload data;                         ///< destination of a receive
+    ref<datatype> type;                   ///< its datatype
+    std::unique_ptr<std::byte[]> packed;  ///< packed data of a send that is not contiguous
+    std::shared_ptr<matching::shown_layout const> shown;  ///< the layout of that data if it is not packed
     std::unique_ptr<mpi::activity> work;
-    ref<communicator> comm;               ///< on which errors are raised; null: MPI_COMM_SELF
+    ref<communicator> comm;               ///< raises its errors; null: MPI_COMM_SELF
 
-    // Of a persistent one: what it does at each start.
+    // Of a persistent request: its action at each start.
     bool is_receive = false;
     send_kind mode = send_kind::standard;
     int rank = MPI_PROC_NULL;
     int tag = 0;
 
     [[nodiscard]] MPI_Request handle() const noexcept { return reinterpret_cast<MPI_Request>(handle_.load(std::memory_order_relaxed)); }
-    /// Nothing is under way (an inactive request included). Makes no progress.
+    /// True if nothing is in flight (also for an inactive request). Makes no progress.
     [[nodiscard]] bool done()
     {
         switch (what) {
@@ -84,7 +83,7 @@ public:
         }
     }
 
-    /// After `done()`: its place in the order in which operations ended (matching::request::place); 0: it ended when it began.
+    /// After `done()`: its place in the order in which operations ended (matching::request::place); 0: it was complete when it started.
     [[nodiscard]] std::uint64_t place(matching::matcher const& m)
     {
         switch (what) {
@@ -96,35 +95,35 @@ public:
         default: return operation.place();
         }
     }
-    /// It begins again.
+    /// Called when it starts again.
     void forget_place() noexcept { seen_ = 0; }
 
 private:
     friend class request_table;
-    std::uint64_t seen_ = 0;                ///< of an activity: its place
+    std::uint64_t seen_ = 0;                ///< place of an activity
     std::atomic<std::uint64_t> handle_{0};  ///< 0: free
     std::uint32_t generation_ = 0;
     std::uint32_t index_ = 0;
     request* next_free_ = nullptr;
 };
 
-/// Requests that were freed, through next_free_.
+/// A list of free requests, linked by next_free_.
 struct free_requests {
     request* first = nullptr;
     std::uint32_t count = 0;
-    bool ends_with_thread = false;  ///< of a thread: they are given back when it ends
+    bool ends_with_thread = false;  ///< belongs to a thread, and is returned to the table when the thread ends
 };
 
-/// Those that the calling thread keeps for its next operations, so that these need no lock.
+/// The free requests of the calling thread: its next operations need no lock.
 extern constinit thread_local free_requests kept_requests [[gnu::tls_model("initial-exec")]];
 
-/// All requests of the process. Thread-safe; `find` takes no lock. A request belongs to the threads that use its handle; once freed, to the
-/// thread that freed it, or to all, under the lock.
+/// All requests of the process. Thread-safe; `find` takes no lock. A request belongs to the threads that use its handle; a free one belongs
+/// to the thread that freed it, or to the table, under the lock.
 class request_table {
 public:
     constexpr request_table() = default;
     [[nodiscard]] static request_table& instance() noexcept;
-    /// Before everything else, perhaps again. Not `threaded`: one thread at a time calls.
+    /// Called first; may be called again. Not `threaded`: one thread at a time calls.
     void begin(bool threaded);
 
     [[nodiscard]] request* find(std::uint64_t handle) const noexcept
@@ -145,11 +144,11 @@ public:
 
     /// A new request, with a handle.
     [[nodiscard]] request& acquire();
-    /// Its handle ends. What is under way goes on; the place is used again after it.
+    /// Ends its handle. An operation in flight continues; the slot is reused after it.
     void release(request&);
-    /// The same for a send or receive that has ended.
+    /// The same for a completed send or receive.
     void release_ended(request&);
-    /// A request that stands for every operation that ended when it began; never freed.
+    /// The one request for all operations that were complete when they started; never freed.
     [[nodiscard]] request& nothing() const noexcept { return *nothing_; }
     [[nodiscard]] bool is_nothing(std::uint64_t handle) const noexcept
     {
@@ -158,22 +157,22 @@ public:
 
 private:
     friend struct kept_until_end;
-    /// What a thread keeps at most, and how many it takes or gives back together.
+    /// The most free requests of a thread, and how many it takes or returns together.
     static constexpr std::uint32_t most_kept = 256, together = 64;
 
     [[nodiscard]] free_requests& freed() noexcept { return threaded_ ? kept_requests : freed_; }
-    /// The calling thread has none left.
+    /// Called when the calling thread has no free request left.
     [[gnu::cold]] void refill(free_requests&);
-    /// The calling thread keeps too many, or is new.
+    /// Called when the calling thread has too many free requests, or is new.
     [[gnu::cold]] void give_back(free_requests&);
-    /// At most `count` of them, in no order.
+    /// Moves at most `count` of them, in no order.
     static void move(free_requests& from, free_requests& to, std::uint32_t count) noexcept;
     static void move(free_requests& from, request_table& to, std::uint32_t count);
-    /// What the calling thread keeps is given back when it ends.
+    /// Registers the return of the calling thread's free requests at its end.
     static void tend(free_requests& mine);
     void grow();
     void recycle(request&);
-    /// Released, and still under way.
+    /// Keeps a released request that is still in flight.
     void adopt(request&);
 
     handle_places<request, object_kind::request, 256> places_;
@@ -181,7 +180,7 @@ private:
     bool threaded_ = true;
     free_requests freed_;
     request* nothing_ = nullptr;
-    std::vector<request*> orphans_;  ///< released, and still under way; under the lock
+    std::vector<request*> orphans_;  ///< released and still in flight; under the lock
     std::size_t sweep_at_ = 64;
 };
 
@@ -224,7 +223,7 @@ inline void request_table::release(request& r)
     ++r.generation_;
     r.handle_.store(0, std::memory_order_release);
     if (r.done()) [[likely]] {
-        // What may run functions of the program at its end, or send, ends after the request.
+        // The destructor of `work` may run functions of the program, or send: it runs after the request is released.
         std::unique_ptr<activity> const ended = std::move(r.work);
         ref<communicator> const left = std::move(r.comm);
         recycle(r);
@@ -235,7 +234,7 @@ inline void request_table::release(request& r)
 
 [[gnu::always_inline]] inline void request_table::release_ended(request& r)
 {
-    ref<communicator> const left = std::move(r.comm);  // what it was the last to hold ends after the request
+    ref<communicator> const left = std::move(r.comm);  // its last reference ends after the request
     ++r.generation_;
     r.handle_.store(0, std::memory_order_release);
     recycle(r);
@@ -253,9 +252,9 @@ inline request& request_table::acquire()
     return r;
 }
 
-// Starting, for every call that makes requests (transfers.cpp). What is wrong is thrown; then nothing is under way.
+// Starting, for every call that makes requests (transfers.cpp). Errors are thrown; then nothing is in flight.
 
-/// Starts a send or a receive that was checked.
+/// Starts a checked send or receive.
 void start(request&, communicator&, send_kind, payload const&, int dest, int tag);
 void start(request&, communicator&, payload const&, int source, int tag);
 
@@ -263,13 +262,13 @@ void start(request&, communicator&, payload const&, int source, int tag);
 
 /// Blocks until the request is done.
 void await(request&, char const* call);
-/// Of a done request: fills the status (not MPI_ERROR; may be MPI_STATUS_IGNORE) and returns the code of its error. It stays.
+/// Fills the status of a done request (not MPI_ERROR; may be MPI_STATUS_IGNORE) and returns its error code. The request stays.
 int result(request&, MPI_Status*);
-/// The same as an exception, for the calls on one request.
+/// The same as an exception, for calls on one request.
 [[nodiscard, gnu::cold]] failure failure_of(request&, int code);
-/// The same, for the last time before `retire`.
+/// The same as the last call before `retire`.
 int final_result(request&, MPI_Status*);
-/// The program knows how it ended: an ordinary one is released and its handle made null, a persistent one becomes inactive.
+/// Called when the program has the result: releases an ordinary request and sets its handle to null; makes a persistent one inactive.
 inline void retire(request& r, MPI_Request& handle)
 {
     if (r.is_persistent) {
@@ -283,7 +282,7 @@ inline void retire(request& r, MPI_Request& handle)
         request_table::instance().release(r);
 }
 
-/// What a matcher's status says.
+/// Fills an MPI_Status from a matcher's status.
 void fill(MPI_Status*, matching::status const&, std::int64_t room);
 [[nodiscard]] int code_of(matching::outcome) noexcept;
 [[noreturn, gnu::cold]] void throw_outcome(matching::status const&, std::int64_t room, bool is_receive, int rank, int tag);

@@ -1,5 +1,5 @@
 #pragma once
-// Sessions (11.3): MPI without MPI_Init. A session gives names of sets of processes; groups of them make communicators.
+// Sessions (11.3): MPI without MPI_Init. A session names process sets, whose groups make communicators.
 
 #include "mpi/buffered.hpp"
 #include "mpi/communicator.hpp"
@@ -16,7 +16,7 @@ public:
     explicit session(errhandler& initial) : handler_(initial) {}
 
     [[nodiscard]] handler_slot& handler() noexcept { return handler_; }
-    /// What the program attached for buffered sends of communicators that come from the session.
+    /// The buffer attached for buffered sends of communicators made from the session.
     [[nodiscard]] bsend_space& buffer() noexcept { return buffer_; }
     [[nodiscard]] mpi::error_site error_site(MPI_Session handle) const
     {
@@ -33,15 +33,15 @@ private:
 template <>
 struct handle_traits<MPI_Session> : handle_traits_of<session, object_kind::session, 0x120, 1, MPI_ERR_SESSION> {};
 
-/// Where buffered sends of the communicator go: what was attached to it, to the session that its group comes from, or to the process.
+/// The buffer for buffered sends on a communicator: its own, that of the session that its group comes from, or that of the process.
 [[nodiscard]] bsend_space& buffer_for(communicator&);
 
-/// MPI runs from now on, with at least that level of threads where it did not run before. Throws what process::start throws.
+/// Starts MPI if it does not run, with at least that thread level. Throws what process::start throws.
 void begin_session(int thread_level);
-/// The last one: MPI does not run any more, unless MPI_Init was called and MPI_Finalize was not. A new session begins it again.
+/// Ends a session. The last one stops MPI, unless MPI_Init was called and MPI_Finalize was not. A new session starts it again.
 void end_session();
 
-/// The level that a text names, as in the info key thread_level; throws MPI_ERR_INFO_VALUE.
+/// Parses a thread level, as in the info key thread_level; throws MPI_ERR_INFO_VALUE.
 [[nodiscard]] int level_of_name(std::string_view name);
 [[nodiscard]] char const* name_of_level(int level) noexcept;
 

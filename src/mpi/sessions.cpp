@@ -1,4 +1,4 @@
-// Calls on sessions and process sets (11.3). The sets are those that the standard asks for: mpi://WORLD and mpi://SELF.
+// Calls on sessions and process sets (11.3): mpi://WORLD and mpi://SELF, which the standard requires.
 
 #include "mpi/calls.hpp"
 #include "mpi/error_codes.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// What a status holds (3.2.5) beside its public members: how many bytes came, and whether the operation was cancelled. In the ints that the
-// ABI leaves to the library: programs copy statuses, and Fortran sees them as arrays.
+// The internal fields of a status (3.2.5): how many bytes arrived, and whether the operation was cancelled. They are in the ints that the
+// ABI leaves to the library, because programs copy statuses and Fortran accesses them as arrays.
 
 #include "mpi/abi.hpp"
 

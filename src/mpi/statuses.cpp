@@ -1,4 +1,4 @@
-// The calls on statuses that need no datatype (3.2.5, 3.8.4, 13.3).
+// Calls on statuses that need no datatype (3.2.5, 3.8.4, 13.3).
 
 #include "mpi/calls.hpp"
 #include "mpi/status.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-// Strings that go out through the C interface.
+// Strings returned through the C interface.
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace towline::mpi {
 
-/// Copies what fits into `size` bytes, the end included; returns the length of what was copied.
+/// Copies what fits into `size` bytes, the terminating zero included; returns the length of the copy.
 inline int copy_string(std::string_view from, char* to, std::size_t size) noexcept
 {
     std::size_t const n = std::min(from.size(), size - 1);

@@ -1,5 +1,5 @@
-// The tools interface (15.3), with no variable, event or category yet: it starts, counts to zero and ends. Its functions return codes of
-// their own and call no error handler. Tools may use it before MPI_Init and after MPI_Finalize.
+// The tools interface (15.3), without variables, events or categories. Its functions return their own codes and call no error handler.
+// Tools may use it before MPI_Init and after MPI_Finalize.
 
 #include "mpi/calls.hpp"
 #include "mpi/process.hpp"
@@ -19,11 +19,11 @@ std::uintptr_t last_session = 0;
 
 std::vector<MPI_T_pvar_session>& sessions()
 {
-    static auto& instance = *new std::vector<MPI_T_pvar_session>;  // never destroyed: tools call from destructors
+    static auto& instance = *new std::vector<MPI_T_pvar_session>;  // never destroyed, because tools call it from destructors
     return instance;
 }
 
-/// Runs with the interface started, and nothing else in it.
+/// Runs the body while the interface is started, with exclusive access.
 template <class Body>
 int started(Body&& body) noexcept
 {
@@ -36,7 +36,7 @@ int none(int code) noexcept
     return started([&] { return code; });
 }
 
-/// A number of things: none.
+/// Sets a count to zero.
 int zero(int* count) noexcept
 {
     return started([&] {
@@ -57,7 +57,7 @@ bool is_open(MPI_T_pvar_session session)
     return std::ranges::find(sessions(), session) != sessions().end();
 }
 
-/// What acts on a handle in a session: there is none, but all of them may be meant.
+/// An action on a handle in a session. No handle exists, but all of them may be meant.
 int on_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, bool all_is_possible) noexcept
 {
     return started([&] {
@@ -368,7 +368,7 @@ int t_category_get_categories(int, int, int[]) noexcept
 
 // ---- profiling (15.2.4) ----
 
-/// For tools that wrap it; the library itself has no levels.
+/// For tools that intercept it; the library has no profiling levels.
 void pcontrol(int) {}
 
 } // namespace calls

@@ -1,4 +1,4 @@
-// The calls on grids (8.5.1, 8.5.5 to 8.5.8), and what is asked of any topology.
+// Calls on grids (8.5.1, 8.5.5 to 8.5.8), and queries on any topology.
 
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
@@ -26,7 +26,7 @@ void check_array(int n, void const* array, char const* name)
         throw failure(MPI_ERR_ARG, fmt::format("{} is a null pointer, and there are {} dimensions", name, n));
 }
 
-/// The dimensions, and how many processes they are: those of the communicator at most.
+/// The dimensions, and their number of processes; throws if the communicator has fewer.
 std::vector<int> checked_dimensions(communicator const& c, int ndims, int const dims[], int& processes)
 {
     if (ndims < 0)
@@ -73,7 +73,7 @@ void cart_create(MPI_Comm comm_old, int ndims, int const dims[], int const perio
     *comm_cart = make_of_ranks(c, ranks, "MPI_Cart_create", std::move(grid));
 }
 
-/// Ranks stay where they are: the machine has no grid that it were better to follow.
+/// No reordering: the machine has no grid that would be better.
 void cart_map(MPI_Comm comm, int ndims, int const dims[], int const periods[], int* newrank)
 {
     communicator& c = intra(comm, "comm");
@@ -88,7 +88,7 @@ void cart_sub(MPI_Comm comm, int const remain_dims[], MPI_Comm* newcomm)
     communicator& c = get(comm, "comm");
     cartesian const& grid = grid_of(c);
     check_array(grid.dimensionality(), remain_dims, "remain_dims");
-    // Those that agree in the coordinates that go; in the order of the ranks, which is that of the coordinates that stay.
+    // Ranks with equal dropped coordinates form a grid, in rank order, which is the order of the coordinates that remain.
     std::vector<int> const mine = grid.coordinates(c.rank());
     std::vector<int> ranks;
     for (int r = 0; r < c.size(); ++r) {

@@ -1,4 +1,4 @@
-// The calls on graphs of which every rank knows its own part (8.5.4, 8.5.5).
+// Calls on distributed graphs (8.5.4, 8.5.5).
 
 #include "collective/operations.hpp"
 #include "mpi/calls.hpp"
@@ -39,7 +39,7 @@ void check_ranks(communicator const& c, int n, int const ranks[], char const* le
             throw failure(MPI_ERR_RANK, fmt::format("{}[{}] is {}, and the communicator has {} ranks", name, i, ranks[i], c.size()));
 }
 
-/// The weights, one an edge; none where the graph has none.
+/// The weights, one for each edge; none if the graph is not weighted.
 std::vector<int> checked_weights(int n, int const weights[], char const* length, char const* name)
 {
     if (weights == MPI_UNWEIGHTED || n == 0)
@@ -65,19 +65,19 @@ MPI_Comm make_of_all(communicator& c, ref<topology> t, char const* call)
     return publish(make_communicator(c, ref<group>(c.local()), {}, number, std::move(t)));
 }
 
-/// What one rank tells another of an edge of that one.
+/// An edge that one rank reports to a rank at its end.
 struct half_edge {
     int other;
     int weight;
 };
 
-/// How many of them one rank has for another.
+/// How many edges one rank has for another.
 struct half_edges {
-    std::uint64_t out = 0;  ///< edges that begin there
-    std::uint64_t in = 0;   ///< edges that end there
+    std::uint64_t out = 0;  ///< edges that begin at the other rank
+    std::uint64_t in = 0;   ///< edges that end at the other rank
 };
 
-/// Each rank gives the edges that it knows to those at their ends.
+/// Each rank sends the edges that it knows to the ranks at their ends.
 class exchange {
 public:
     exchange(communicator& c, std::vector<std::vector<half_edge>> const& out, std::vector<std::vector<half_edge>> const& in)
@@ -126,7 +126,7 @@ private:
     }
 };
 
-/// The first of a list that there is room for.
+/// Copies the front of a list, as far as there is room.
 void copy_first(std::vector<int> const& from, int most, int* to)
 {
     std::copy_n(from.begin(), std::min(from.size(), static_cast<std::size_t>(most)), to);
@@ -200,7 +200,7 @@ void dist_graph_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, in
     *weighted = g.weighted() ? 1 : 0;
 }
 
-/// Gives the first of more neighbours than there is room for (8.5.5).
+/// If there is not enough room, returns the first neighbours (8.5.5).
 void dist_graph_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree, int destinations[],
                           int destweights[])
 {

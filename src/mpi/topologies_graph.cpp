@@ -1,4 +1,4 @@
-// The calls on graphs that every rank knows whole (8.5.3, 8.5.5, 8.5.8).
+// Calls on graphs that every rank knows completely (8.5.3, 8.5.5, 8.5.8).
 
 #include "mpi/calls.hpp"
 #include "mpi/communicator_making.hpp"
@@ -27,7 +27,7 @@ void check_array(int n, void const* array, char const* name)
         throw failure(MPI_ERR_ARG, fmt::format("{} is a null pointer, and has {} elements", name, n));
 }
 
-/// A graph of so many nodes; the number of its edges.
+/// Checks a graph of `nnodes` nodes; returns the number of its edges.
 int checked_edges(communicator const& c, int nnodes, int const index[], int const edges[])
 {
     if (nnodes < 0)

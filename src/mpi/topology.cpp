@@ -13,7 +13,8 @@ cartesian::cartesian(std::vector<int> dimensions, std::vector<bool> periodic, in
 {
     for (int d = 0; d < dimensionality(); ++d)
         for (int const step : {-1, 1}) {
-            // What goes out in one direction comes in from the other: where both are the same process, the order tells them apart.
+            // A block sent in one direction arrives from the opposite one. If both neighbours are the same process, only the order
+            // distinguishes them.
             receive_order_.push_back(static_cast<int>(sources_.size()) - step);
             sources_.push_back(shifted(rank, d, step));
         }

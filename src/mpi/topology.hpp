@@ -1,5 +1,5 @@
 #pragma once
-// Topologies of processes (8): what a communicator knows of its ranks' neighbours.
+// Process topologies (8): the neighbours of a communicator's ranks.
 
 #include "collective/call.hpp"
 #include "mpi/object.hpp"
@@ -16,8 +16,8 @@ public:
     enum class kind : std::uint8_t { cartesian, graph, distributed_graph };
 
     [[nodiscard]] kind what() const noexcept { return what_; }
-    /// From whom this rank receives and to whom it sends in neighbourhood collectives (8.6); MPI_PROC_NULL is nobody. The lists live as
-    /// long as the topology.
+    /// The ranks that this rank receives from and sends to in neighbourhood collectives (8.6); MPI_PROC_NULL stands for none. The lists
+    /// live as long as the topology.
     [[nodiscard]] collective::neighbourhood neighbours() const noexcept { return {sources_, destinations_, receive_order_}; }
 
 protected:
@@ -31,10 +31,10 @@ private:
     kind const what_;
 };
 
-/// A grid; ranks go through it with the last coordinate first (8.5.1).
+/// A grid in row-major order: the last coordinate changes fastest (8.5.1).
 class cartesian final : public topology {
 public:
-    /// `rank` is this process's. The dimensions are positive, and there may be none: one process.
+    /// `rank` is this process's. Dimensions are positive; no dimension at all means one process.
     cartesian(std::vector<int> dimensions, std::vector<bool> periodic, int rank);
 
     [[nodiscard]] std::vector<int> const& dimensions() const noexcept { return dimensions_; }
@@ -43,7 +43,7 @@ public:
     [[nodiscard]] std::vector<int> coordinates(int rank) const;
     /// The coordinates are in range, or their dimension is periodic.
     [[nodiscard]] int rank_at(std::vector<int> const& coordinates) const noexcept;
-    /// The rank that is `distance` further in a dimension than `rank`; MPI_PROC_NULL behind an end.
+    /// The rank at `distance` from `rank` in a dimension; MPI_PROC_NULL beyond an end.
     [[nodiscard]] int shifted(int rank, int dimension, std::int64_t distance) const;
 
 private:
@@ -51,7 +51,7 @@ private:
     std::vector<bool> const periodic_;
 };
 
-/// Every rank knows the neighbours of all (8.5.3).
+/// A graph of which every rank knows all edges (8.5.3).
 class graph final : public topology {
 public:
     /// `index` and `edges` as of MPI_Graph_create.
@@ -70,10 +70,10 @@ private:
     std::vector<int> const edges_;
 };
 
-/// Every rank knows its own neighbours (8.5.4).
+/// A graph of which every rank knows only its own edges (8.5.4).
 class distributed_graph final : public topology {
 public:
-    /// Weights are as many as neighbours, or none if the graph is not weighted.
+    /// There is one weight for each neighbour, or none if the graph is not weighted.
     distributed_graph(std::vector<int> sources, std::vector<int> source_weights, std::vector<int> destinations,
                       std::vector<int> destination_weights, bool weighted);
 
@@ -87,9 +87,9 @@ private:
     bool const weighted_;
 };
 
-/// A balanced division of processes into dimensions (8.5.2): replaces the zeros of `dims` such that the product of all is `nodes`: as close
-/// to each other as possible (the distance of the largest and the smallest, then the smallest ones as large as can be), in non-increasing
-/// order. Throws a failure where that cannot be.
+/// Divides processes into balanced dimensions (8.5.2). Replaces the zeros of `dims` so that the product of all is `nodes`, in
+/// non-increasing order: first minimizes the distance of the largest and the smallest, then maximizes the smallest ones. Throws a failure
+/// if there is no division.
 void divide(int nodes, std::span<int> dims);
 
 } // namespace towline::mpi

@@ -1,4 +1,4 @@
-// Sends and receives that do not block (3.7), and what the others share with them.
+// Nonblocking sends and receives (3.7), and code that they share with the blocking ones.
 
 #include "mpi/calls.hpp"
 #include "mpi/checks.hpp"
@@ -18,7 +18,7 @@ namespace {
                                        : matching::send_mode::standard;
 }
 
-/// A request that ends where what begins it throws.
+/// A request that is released if starting its operation throws.
 class new_request {
 public:
     new_request() : r_(request_table::instance().acquire()) {}
@@ -42,10 +42,10 @@ private:
     bool kept_ = false;
 };
 
-/// Bytes from which on the helper thread looks after a transfer, where there is one.
+/// Least bytes for which a helper thread takes over the progress of a transfer.
 constexpr auto large_transfer = static_cast<std::int64_t>(engine::thresholds::onload_least);
 
-/// Of a receive from MPI_PROC_NULL; its status says so.
+/// A receive from MPI_PROC_NULL, with its status.
 class no_transfer final : public activity {
 public:
     bool done() override { return true; }
@@ -56,7 +56,7 @@ public:
     }
 };
 
-/// A receive and a send that are one operation; the status is the receive's.
+/// A receive and a send in one operation; its status is the receive's.
 class exchange final : public activity {
 public:
     exchange(communicator& c, payload const& out, int dest, int send_tag, payload const& in, int source, int receive_tag,
@@ -166,7 +166,7 @@ void start(request& r, communicator& c, send_kind kind, payload const& data, int
 
 namespace {
 
-/// The same with the data in place.
+/// The same with `r.data` set.
 [[gnu::always_inline]] inline void start_receive(request& r, communicator& c, int source, int tag)
 {
     r.what = request::kind::nothing;

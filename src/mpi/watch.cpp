@@ -1,4 +1,4 @@
-// Tells the watchdog for whom a call of MPI waits.
+// Reports the ranks that an MPI call waits for to the watchdog.
 
 #include "mpi/watch.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 using job::waited_operation;
 
-/// Does something with the communicator that has the context, if one has.
+/// Calls the function with the communicator that has the context, if there is one.
 template <class Function>
 void with_communicator(matching::context_id context, Function&& function)
 {

@@ -1,5 +1,5 @@
 #pragma once
-// What calls of MPI wait for, for the watchdog (engine/watchdog.hpp).
+// Reports what MPI calls wait for to the watchdog (engine/watchdog.hpp).
 
 #include "engine/watchdog.hpp"
 #include "matching/matcher.hpp"
@@ -17,7 +17,7 @@ private:
     matching::matcher& matcher_;
 };
 
-/// What a call waits for among the operations under way: of a collective operation its messages, else all.
+/// The operations in flight that a call waits for: of a collective operation its messages, else all.
 [[nodiscard]] job::wait_report report_of(char const* call, matching::waited const* detail,
                                          std::vector<matching::pending_operation> const& pending);
 

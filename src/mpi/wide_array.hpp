@@ -1,6 +1,6 @@
 #pragma once
-// An array of counts or displacements as the program has it: of int, or of 64 bits in a _c function. Read where it lies, so the int forms
-// convert nothing and allocate nothing; the standard asks programs to leave such arrays alone until an operation has ended.
+// A view of the program's array of counts or displacements: of int, or of 64 bits in a _c function. It reads the array in place, so the int
+// forms convert and allocate nothing. The standard asks programs not to change such arrays until the operation has ended.
 
 #include <cstddef>
 #include <cstdint>

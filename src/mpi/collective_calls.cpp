@@ -1,4 +1,5 @@
-// Where the ranks of a communicator share memory, its operations go over lanes (collective/lanes.hpp). They show each other theirs once.
+// Exchanges of ranks around the collective operations of a program: of their lanes, once for each communicator whose ranks share memory
+// (collective/lanes.hpp), and of what they call, before each operation, for TOWLINE_CHECK=collectives.
 
 #include "collective/lanes/introduction.hpp"
 #include "job/job.hpp"
@@ -9,7 +10,7 @@ namespace towline::mpi {
 namespace {
 
 constexpr unsigned first = 1;
-constexpr unsigned usual = 3;  ///< many programs make a communicator for one barrier
+constexpr unsigned usual = 3;  ///< many programs make a communicator for one barrier only
 
 } // namespace
 
@@ -52,6 +53,33 @@ collective::lanes* lanes_of_starts(communicator& c)
     if (c.team().is_time_for_lanes_of_starts())
         introduce(c, "MPI_Barrier_init, or the like", collective::introduction::of::starts);
     return c.team().lanes_of_starts();
+}
+
+// TOWLINE_CHECK=collectives
+
+int code_of(collective::call_check::part what) noexcept
+{
+    using part = collective::call_check::part;
+    switch (what) {
+    case part::root: return MPI_ERR_ROOT;
+    case part::bytes: return MPI_ERR_TRUNCATE;
+    case part::type: return MPI_ERR_TYPE;
+    case part::operation: return MPI_ERR_OP;
+    default: return MPI_ERR_OTHER;
+    }
+}
+
+void check_calls(communicator& c, char const* call, collective_operation const& o, std::uint32_t sequence)
+{
+    collective::call_check check(c.team(), o.card());
+    pooled_operation const exchange;
+    check.build(exchange->schedule());
+    exchange->start(c, collective::team::check_sequence(sequence));
+    exchange->wait(c, call);
+    if (int const code = exchange->finish(); code != MPI_SUCCESS)
+        throw failure(code, exchange->explain(code));
+    if (auto const found = check.find())
+        throw failure(code_of(found->what), found->text);
 }
 
 } // namespace towline::mpi
