@@ -14,8 +14,8 @@ namespace towline::tools {
 /// The same, of cores.
 [[nodiscard]] std::vector<std::vector<int>> allowed_cores();
 
-/// Where each of so many ranks is bound. Ranks go round the units of `map` (none: those of `bind`); those that come to the same one go
-/// round the units of `bind` that it has to do with. Empty for unit::none.
+/// The units to which `ranks` ranks are bound. Ranks are distributed cyclically over the units of `map` (none: those of `bind`); ranks on
+/// the same unit cyclically over the units of `bind` inside it. Empty for unit::none.
 [[nodiscard]] std::vector<std::vector<int>> places_of(int ranks, unit bind, unit map);
 
 /// Binds the calling thread.

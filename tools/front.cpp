@@ -38,7 +38,7 @@ void open_standard_descriptors()
     for (int fd = 0; fd <= 2; ++fd)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             if (open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) < 0)
-                if (int ends[2]; pipe(ends) == 0) {  // a chroot may have none: nothing comes from it, nobody reads it
+                if (int ends[2]; pipe(ends) == 0) {  // a chroot may have none: reads return nothing, writes are dropped
                     int const keep = fd == 0 ? ends[0] : ends[1];
                     int const other = fd == 0 ? ends[1] : ends[0];
                     if (keep == fd) {
@@ -55,7 +55,7 @@ class typist {
 public:
     explicit typist(int to) : to_(to) {}
     [[nodiscard]] bool open() const noexcept { return static_cast<bool>(to_); }
-    /// Who is in the background leaves what is typed to the shell.
+    /// In the background, typed input belongs to the shell.
     [[nodiscard]] static bool in_foreground() noexcept
     {
         pid_t const group = tcgetpgrp(STDIN_FILENO);

@@ -1,5 +1,5 @@
 #pragma once
-// `towline info`: what this machine offers, what will be used of it, and why the rest is not.
+// `towline info`: the features of this machine, which of them Towline uses, and why not the others.
 
 namespace towline::tools {
 

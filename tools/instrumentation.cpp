@@ -1,4 +1,4 @@
-// Looks into a program for an allocator of its own.
+// Searches a program for an allocator of its own.
 
 #include "instrumentation.hpp"
 
@@ -100,7 +100,7 @@ public:
 private:
     static constexpr std::size_t most_names = 16 << 20;
 
-    /// Who names such a symbol is instrumented: nobody else has a reason to.
+    /// A program that refers to such a symbol is instrumented: no other program does.
     static char const* by_symbol(std::string const& names)
     {
         for (auto const& s : sanitizers)

@@ -7,7 +7,7 @@
 
 namespace towline::tools {
 
-/// What is found in the command of one part, for people ("./solver is built with the address sanitizer"); both empty: nothing.
+/// What was found in the command of one part, readable ("./solver is built with the address sanitizer"); both empty: nothing.
 struct instrumentation {
     std::string no_preload;     ///< why nothing may be preloaded
     std::string small_segments; ///< why the address space of a process is small

@@ -1,5 +1,5 @@
 #pragma once
-// The keeper of a job: starts the ranks, forwards what they write, notices how they end.
+// The keeper of a job: starts the ranks, forwards their output, and detects their end.
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -18,7 +18,7 @@
 
 namespace towline::tools {
 
-/// What the kernel sends to the keeper when the front is gone; nobody else sends it.
+/// The signal that the kernel sends to the keeper when the front has ended; nothing else sends it.
 inline constexpr int front_died = SIGURG;
 
 class keeper {

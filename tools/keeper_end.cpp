@@ -59,7 +59,7 @@ void keeper::ended(int rank, int status, std::string const& why)
     int const code = exit_code(status);
     note_code(code);
     if (code == 0 && state != job::rank_state::joined) {
-        // A program that never joined: nobody may wait for it.
+        // A program that never joined: no rank can wait for it.
         if (state == job::rank_state::empty)
             view_->mark_dead(rank, status);
         return;
@@ -174,7 +174,7 @@ void keeper::kill_all()
 
 void keeper::end_leftovers()
 {
-    // Helpers that end with their input (a tee, a pager) get a moment; then nobody stays.
+    // Helpers that end with their input (a tee, a pager) get a short time; then they are killed.
     std::int64_t const begin = base::monotonic_ns();
     bool asked = false;
     while (!childless()) {

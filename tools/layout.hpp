@@ -1,5 +1,5 @@
 #pragma once
-// `towline layout`: what a datatype is to Towline, how data go from one layout to another, and what that takes.
+// `towline layout`: the tree of a datatype, the plan from one layout to another, and the time of that.
 
 #include "layout/node.hpp"
 #include "layout_text.hpp"

@@ -9,7 +9,7 @@
 
 namespace towline::tools {
 
-/// Where lines go: a descriptor of ours, written without ever blocking on a slow reader for long.
+/// The destination of lines: a descriptor that is written without blocking long on a slow reader.
 class sink {
 public:
     explicit sink(int fd);
@@ -21,7 +21,7 @@ public:
     [[nodiscard]] int fd() const noexcept { return fd_; }
     [[nodiscard]] std::size_t waiting() const noexcept { return text_.size() - written_; }
     [[nodiscard]] bool broken() const noexcept { return error_ != 0; }
-    /// Why it is broken, as errno tells it: EPIPE where the reader is gone.
+    /// The errno of the failed write: EPIPE if the reader has ended.
     [[nodiscard]] int error() const noexcept { return error_; }
     /// After the last flush: what a file system tells only at the end (a quota, a server). False where that was an error.
     bool finish();
@@ -43,7 +43,7 @@ public:
     stream(base::unique_fd from, sink& to, std::string tag) : from_(std::move(from)), to_(&to), tag_(std::move(tag)) {}
 
     [[nodiscard]] int fd() const noexcept { return from_.get(); }
-    /// Reads once what is there, and passes whole lines on. A line of more than 16 MiB goes in pieces. False at the end of the stream.
+    /// Reads once, and passes whole lines on. A line of more than 16 MiB is passed in pieces. False at the end of the stream.
     bool pump();
     [[nodiscard]] bool goes_to(sink const& s) const noexcept { return to_ == &s; }
     /// Passes an unfinished last line on and closes the stream: the writer, if it still writes, gets SIGPIPE.

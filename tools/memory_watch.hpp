@@ -1,5 +1,5 @@
 #pragma once
-// Whether a process was killed because memory ran out.
+// Detects whether a process was killed because memory ran out.
 
 #include <cstdint>
 #include <optional>

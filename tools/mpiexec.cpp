@@ -1,4 +1,4 @@
-// `mpiexec`, also called `mpirun`: the launcher of `towline run`, for hands that know MPI.
+// `mpiexec`, also called `mpirun`: the launcher of `towline run` with the options of MPI launchers.
 
 #include "base/settings.hpp"
 #include "output.hpp"

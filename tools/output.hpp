@@ -1,5 +1,5 @@
 #pragma once
-// The end of a command that prints: what could not be written is told.
+// The end of a command that prints: reports output that could not be written.
 
 #include <string_view>
 

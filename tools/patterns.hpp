@@ -1,5 +1,5 @@
 #pragma once
-// Where each rank writes, as mpiexec's patterns say it.
+// The output files of ranks, by mpiexec's patterns.
 
 #include "base/unique_fd.hpp"
 

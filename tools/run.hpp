@@ -16,7 +16,7 @@
 
 namespace towline::tools {
 
-/// What differs between a program's environment and ours.
+/// Differences between the environment of a program and that of the launcher.
 struct environment_change {
     bool inherit = true;             ///< all that is not in `set`; else only what `kept` names
     std::vector<std::string> kept;
@@ -46,18 +46,18 @@ struct run_options {
     std::string name = "towline run";  ///< of the command, in front of its errors
     std::vector<program_part> parts;
     environment_change environment;
-    int stdin_rank = 0;                ///< who reads our standard input; -1: nobody
-    bool verbose = false;              ///< tells what is started
-    bool quiet = false;                ///< does not tell how ranks ended
+    int stdin_rank = 0;                ///< the rank that reads the launcher's standard input; -1: none
+    bool verbose = false;              ///< reports what is started
+    bool quiet = false;                ///< does not report how ranks ended
     unit bind = unit::none;
-    unit map = unit::none;             ///< what ranks go round; none: what they are bound to
+    unit map = unit::none;             ///< units over which ranks are distributed; none: those of `bind`
     bool report_bindings = false;
     bool stats = false;
     std::string stats_file;  ///< JSON
     bool tag = false;
     std::string tag_pattern = "[%r] ";  ///< what it is (patterns.hpp)
     std::string out_pattern, err_pattern;  ///< not empty: files that ranks write into
-    int output_from = -1;  ///< not negative: what the other ranks write goes nowhere
+    int output_from = -1;  ///< not negative: the output of all other ranks is dropped
     bool keep_going = false;
     std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();
     bool heap = true;

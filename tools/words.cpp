@@ -222,7 +222,7 @@ private:
         for (char const* const name : names)
             options_[name] = {count, false, does};
     }
-    /// What other launchers know, and what means nothing here: one line tells all of these that a command has.
+    /// Options of other launchers without effect here: one line lists all of a command.
     void add_meaningless(std::initializer_list<char const*> names, std::size_t count)
     {
         add(names, count, [this](std::string const& option, values v) {
