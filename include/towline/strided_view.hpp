@@ -1,5 +1,5 @@
 #pragma once
-// strided_view: a part of an array of several dimensions, where it lies. It may be an argument of a remote call and a row of the operations
+// strided_view: a view of a part of a multidimensional array. It may be an argument of a remote call and a row of the operations
 // of a team:
 //
 //     double field[64][64][64];

@@ -5,7 +5,7 @@
 
 namespace towline::remoting::thresholds {
 
-/// Rows of a team's operation of at least so many bytes are unpacked by a worker: that takes longer than waking one (about 10 us).
+/// A worker unpacks rows of a team's operation from this size on, because that takes longer than waking one (about 10 us).
 inline constexpr std::size_t unpacks_long = std::size_t{64} << 10;
 /// Fibers that are kept with their stacks: more than the tasks that a call to all ranks suspends.
 inline constexpr unsigned kept_fibers = 64;
