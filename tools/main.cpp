@@ -78,6 +78,12 @@ auto one_of(std::string first, std::string second)
         "");
 }
 
+/// An empty word is a variable of a script that was not set, not an option that was left out.
+CLI::Validator not_empty()
+{
+    return {[](std::string const& word) { return std::string(word.empty() ? "the value is empty" : ""); }, ""};
+}
+
 CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
 {
     auto* run = app.add_subcommand("run", "starts a job of N processes on this machine, or on several");
@@ -85,13 +91,16 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
     auto* const hosts = run->add_option("--hosts", words.hosts,
                     "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
                     "cores. Towline must be installed in the same folder there, and ssh must work without a password")
+        ->check(not_empty())
         ->type_name("HOSTS");
     run->add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
+        ->check(not_empty())
         ->type_name("FILE")
         ->excludes(hosts);
     run->add_option("--ssh", options.remote_shell,
                     "starts a program on another machine: called with the machine's name, then the command. Used for all machines,\n"
                     "this one, too; without it, `ssh -x -T -o BatchMode=yes` for others")
+        ->check(not_empty())
         ->type_name("COMMAND");
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
@@ -104,6 +113,7 @@ CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
     run->add_flag("--tag", options.tag, "puts the rank in front of each line: [3] text");
     run->add_flag("--keep-going", options.keep_going, "a dead rank does not end the job: calls of the others that need it return errors");
     run->add_option("--timeout", words.timeout, "ends the job after this time (seconds, or 500ms, 2m, 1h); exit code 124")
+        ->check(not_empty())
         ->type_name("TIME");
     run->add_option("--heap", words.heap, "off: no shared heap for big allocations of malloc (as TOWLINE_HEAP=off)")
         ->check(one_of("on", "off"))

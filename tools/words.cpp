@@ -325,7 +325,8 @@ void reader::add_options()
     });
     add({"localhost"}, 1, [take](std::string const& option, values v) { take(option, [&] { return hosts_in(v[0]); }); });
     add({"f", "hostfile", "machinefile"}, 1, [take](std::string const& option, values v) {
-        take(option + ' ' + v[0], [&] { return slots_of_file(content_of(option, v[0])); });
+        std::string const text = content_of(option, v[0]);
+        take(option + ' ' + v[0], [&] { return slots_of_file(text); });
     });
     add({"launcher-exec", "bootstrap-exec"}, 1, [&o](std::string const&, values v) { o.remote_shell = v[0]; });
 

@@ -40,8 +40,8 @@ inline constexpr std::uint64_t table_most = std::uint64_t{1} << 32;
 
 /// Looks at a slot before a blocking operation waits: where ranks have cores the others are about to come. About 2 us.
 inline constexpr int looks = 200, looks_crowded = 1;
-/// Looks for a stage between two looks for ranks that died, or finished the operation without it: of a wait, which looks many times in a
-/// microsecond, and of a polled step, whose owner may sleep between two.
+/// Looks for a stage between two looks for ranks that died, or finished the operation without it: of a wait, and of a polled step. Who
+/// sleeps looks at them each time (seldom.hpp).
 inline constexpr std::uint32_t looks_at_others = 256, polls_at_others = 8;
 /// Operations that never wait make no progress for the engine: their caller polls after so many.
 inline constexpr std::uint64_t progress_every = 32;

@@ -141,6 +141,11 @@ bool engine::is_gone(peer who) const noexcept
     return impl_->is_dead(who, std::memory_order_acquire);
 }
 
+std::uint64_t engine::sleeps() const noexcept
+{
+    return impl_->sleeps.load(std::memory_order_relaxed);
+}
+
 void engine::on_poll(int (*function)(void* context), void* context)
 {
     impl_->poll_function = function;

@@ -336,6 +336,9 @@ public:
     [[nodiscard]] base::sleeper sleeper(peer) noexcept;
     /// The peer was found dead, as told by on_death. A load.
     [[nodiscard]] bool is_gone(peer) const noexcept;
+    /// How often threads began to sleep in `wait`, counted before the last look at the condition: one that looks at something but seldom
+    /// while it spins has to look there before it sleeps.
+    [[nodiscard]] std::uint64_t sleeps() const noexcept;
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
     /// setup::oversubscribed.

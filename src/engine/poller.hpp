@@ -109,6 +109,7 @@ public:
     std::atomic<int> polls_asked{0};
     std::atomic<std::uint32_t> slow_waiters{0};  ///< waits that have slept at least once
     std::atomic<std::uint32_t> deaths_seen{0};
+    std::atomic<std::uint64_t> sleeps{0};        ///< engine::sleeps
     std::atomic<bool> step_aside{false};         ///< a waiter asks the background thread for the token
     void (*long_wait_function)(void*, long_wait const&) = nullptr;
     void* long_wait_context = nullptr;

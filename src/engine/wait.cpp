@@ -71,6 +71,7 @@ bool poller::sleep(bool (*ready)(void*), void* context, char const* what, std::c
         return false;
     }
     base::event_count& event = *config.event;
+    sleeps.fetch_add(1, std::memory_order_relaxed);
     tell_waiting(what, detail);
     wants_token_.fetch_add(1, std::memory_order_relaxed);  // ordered by the barrier in prepare_wait
     bool wishes = true;

@@ -28,14 +28,19 @@ def rank_of(pid):
     return None
 
 
+STORMS = (program("storm"), os.path.join(PROGRAMS, "mpi_storm"))
+
+
 class Kills(JobTest):
-    def kill_once(self, chance, what):
+    def kill_once(self, chance, what, nodes=1):
         """Kills a random rank at a random moment of its life, from before it runs until after it ends. True if it was there to be killed."""
         ranks = chance.randint(2, 4)
+        storm = chance.choice(STORMS)
+        options = () if nodes == 1 else ("--hosts", "localhost:2,127.0.0.1:2")
         rounds = chance.choice((0, 0, 0, 3))
         delay = chance.random() ** 2 * (0.25 if not harness.SANITIZED else 1.5)
         victim = chance.randrange(ranks)
-        with self.start(ranks, program("storm"), str(rounds)) as process:
+        with self.start(ranks, storm, str(rounds), options=options) as process:
             time.sleep(delay)
             found = [p for p in processes_with(self.mark) if rank_of(p) == victim]
             try:
@@ -49,9 +54,10 @@ class Kills(JobTest):
             try:
                 out, err = process.communicate(timeout=20)
             except subprocess.TimeoutExpired:
-                self.fail(f"{what}: rank {victim} of {ranks} killed after {delay:.3f} s: the job hangs")
+                self.fail(f"{what}: rank {victim} of {ranks} of {storm} killed after {delay:.3f} s: the job hangs")
             took = time.monotonic() - begin
-        about = f"{what}: rank {victim} of {ranks} killed after {delay:.3f} s, ended {took:.2f} s later with {process.returncode}:\n{err}"
+        about = (f"{what}: rank {victim} of {ranks} of {storm} killed after {delay:.3f} s, ended {took:.2f} s later with "
+                 f"{process.returncode}:\n{err}")
         if not found:
             return False
         lines = [line for line in err.splitlines() if line.startswith("towline: rank")]
@@ -65,16 +71,50 @@ class Kills(JobTest):
         self.assertTrue(wait_until(lambda: not processes_with(self.mark), 2), about)
         return True
 
-    def test_random_moments(self):
+    def chance(self, count):
         seed = int(os.environ.get("TOWLINE_TEST_SEED", int.from_bytes(os.urandom(4), "big")))
-        print(f"seed {seed} (TOWLINE_TEST_SEED), {KILLS} kills")
-        chance = random.Random(seed)
+        print(f"seed {seed} (TOWLINE_TEST_SEED), {count} kills")
+        return random.Random(seed), f"seed {seed}"
+
+    def kill(self, count, nodes):
+        chance, seed = self.chance(count)
         killed = 0
         tries = 0
-        while killed < KILLS:
+        while killed < count:
             tries += 1
-            self.assertLess(tries, KILLS * 4 + 20)
-            killed += self.kill_once(chance, f"seed {seed}, job {tries}")
+            self.assertLess(tries, count * 4 + 20)
+            killed += self.kill_once(chance, f"{seed}, job {tries}", nodes)
+
+    def test_random_moments(self):
+        self.kill(KILLS, 1)
+
+    def test_random_moments_on_two_nodes(self):
+        self.kill(max(KILLS // 20, 1), 2)
+
+    def test_survivors(self):
+        """Under --keep-going a death is told to all that wait for that rank, and nobody writes where a failed call was to receive."""
+        count = max(KILLS // 20, 1)
+        chance, seed = self.chance(count)
+        for job in range(count):
+            ranks = chance.randint(2, 4)
+            victim = chance.randrange(ranks)
+            delay = chance.random() ** 2 * 0.4
+            words = ("0", "survive", str(chance.randrange(1000000)))
+            about = f"{seed}, job {job}: rank {victim} of {ranks} killed {delay:.3f} s after all were up, {words}"
+            with self.start(ranks, STORMS[1], *words, options=("--keep-going",)) as process:
+                for _ in range(ranks):
+                    self.assertEqual(process.stdout.readline(), "up\n", about)
+                time.sleep(delay)
+                for pid in processes_with(self.mark):
+                    if rank_of(pid) == victim:
+                        os.kill(pid, signal.SIGKILL)
+                try:
+                    out, err = process.communicate(timeout=20 if not harness.SANITIZED else 60)
+                except subprocess.TimeoutExpired:
+                    self.fail(f"{about}: those who live hang")
+            self.assertEqual((process.returncode, out), (137, ""), f"{about}:\n{err}")
+            allowed = rf"^towline: rank (\d .* ended with exit code 0, and has not called MPI_Finalize|{victim} .* was killed by signal 9)"
+            self.assertEqual([line for line in err.splitlines() if not re.match(allowed, line)], [], f"{about}:\n{err}")
 
 
 class Crowds(JobTest):

@@ -126,6 +126,7 @@ class Programs(MpiexecTest):
             self.assertEqual(sorted(out.splitlines()), ["a \" b", "x y b", "x y b"])
             self.assertIn("nothing may follow", self.refused("-configfile", file.name, "true"))
         self.assertIn("cannot be read", self.refused("-configfile", "/no/such/file"))
+        self.assertEqual(self.refused("-f", "/no/such/file"), "-f /no/such/file: the file cannot be read")
         with tempfile.NamedTemporaryFile("w") as file:
             file.write("echo 'open\n")
             file.flush()

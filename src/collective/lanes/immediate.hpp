@@ -207,12 +207,12 @@ private:
     template <class HasCome>
     [[gnu::noinline]] void wait_for(int rank, HasCome has_come)
     {
-        std::uint32_t idle = 0;
+        seldom others(lanes_);
         bool is_dead = false, has_finished = false;
         auto is_met = [&] {
             if (has_come())
                 return true;
-            if (++idle % thresholds::looks_at_others != 0)
+            if (!others.is_due(lanes_, thresholds::looks_at_others))
                 return false;
             // Its death, or its end, is seen after what it stored before: look again.
             is_dead = lanes_.is_gone(rank) && !has_come();

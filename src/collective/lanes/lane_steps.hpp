@@ -3,6 +3,7 @@
 
 #include "collective/ending.hpp"
 #include "collective/lanes/lanes.hpp"
+#include "collective/lanes/seldom.hpp"
 #include "collective/thresholds.hpp"
 
 #include <cstddef>
@@ -82,7 +83,7 @@ public:
         has_told_ = false;
         outcome_ = state::retreats;
         failure_ = spoiled ? state::failed_mismatch : state::ended;
-        idle_ = 0;
+        others_ = seldom(l);
     }
     /// The rank for which it waits, or all_ranks, as far as that is known.
     [[nodiscard]] int waits_for(std::vector<lane_step> const& steps) const noexcept;
@@ -120,7 +121,7 @@ private:
     called operation_;
     std::size_t at_ = 0;
     int met_ = 0;  ///< ranks that the meeting under way has seen
-    std::uint32_t idle_ = 0;
+    seldom others_;
     bool has_told_ = false;  ///< of the failure
     state failure_ = state::ended;
     state outcome_ = state::retreats;  ///< of a retreat, as far as others were asked

@@ -37,6 +37,8 @@ public:
     [[nodiscard]] virtual bool is_tight() const noexcept { return false; }
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
+    /// How often threads of this process went to sleep in a wait.
+    [[nodiscard]] virtual std::uint64_t sleeps() const noexcept { return 0; }
 
     struct counts {
         std::uint64_t operations = 0;

@@ -639,3 +639,44 @@ TEST(run_now, who_waits_for_a_dead_rank_is_told)
         EXPECT_EQ(troubled.load(), 2);
     }
 }
+
+// A wait that sleeps looks twice in a fifth of a second, and nobody wakes it for a death that was seen before.
+TEST(run_now, who_sleeps_is_told_of_a_death_at_the_next_look)
+{
+    for (bool const by_steps : {false, true}) {
+        threads_memory memory;
+        std::atomic<int> barriers{0}, looks{0};
+        among(memory, 2, true, [&](member& m) {
+            ASSERT_EQ(m.barrier(), state::ended);
+            ++barriers;
+            while (barriers.load() != 2)
+                std::this_thread::yield();
+            if (m.rank == 1) {
+                memory.dead.store(1, std::memory_order_release);
+                return;
+            }
+            while (memory.dead.load(std::memory_order_acquire) != 1)
+                std::this_thread::yield();
+            auto const sleep = [&](auto&& is_met, int) {
+                while (!is_met()) {
+                    ++looks;
+                    ++memory.slept;
+                }
+            };
+            col::call const c = col::barrier();
+            state how = state::waits;
+            if (!by_steps) {
+                how = col::run_now(m.l, true, c, sleep);
+            } else {
+                col::lane_run run;
+                m.s.clear();
+                m.s.allow(&m.l);
+                col::over_lanes::build(m.s, c, true);
+                run.start(m.l, m.s.lane_operation());
+                sleep([&] { return (how = how == state::waits ? run.advance(m.s.lane_steps(), m.s.operation()) : how) != state::waits; }, 0);
+            }
+            EXPECT_EQ(how, state::failed_dead);
+        });
+        EXPECT_LE(looks.load(), 4);  // one for each thing that it waits for
+    }
+}

@@ -55,6 +55,7 @@ public:
         return beds.empty() ? towline::base::sleeper{} : towline::base::sleeper{&beds[p], towline::base::fence_side::notifier_fences};
     }
     bool is_gone(peer p) const noexcept override { return p == dead.load(std::memory_order_acquire); }
+    std::uint64_t sleeps() const noexcept override { return slept.load(std::memory_order_relaxed); }
     void note(counts const& c) noexcept override
     {
         std::scoped_lock const lock(mutex_);
@@ -65,6 +66,7 @@ public:
 
     bool only_allocated = false;  ///< nothing else is reached
     std::atomic<peer> dead{~peer{0}};
+    std::atomic<std::uint64_t> slept{0};
     std::span<towline::base::event_count> beds;  ///< where ranks sleep; empty: none does
     counts all;
 
