@@ -8,6 +8,7 @@
 #include "base/settings.hpp"
 #include "base/settings_table.hpp"
 #include "binding.hpp"
+#include "distance.hpp"
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/file.hpp"
@@ -104,6 +105,26 @@ void topology(report& out)
     hwloc_topology_destroy(map);
 }
 
+void distances(report& out, std::vector<int> const& processors)
+{
+    auto const found = measure_distances(processors);
+    if (found.empty())
+        return out.plain("distance of cores", processors.size() < 2 ? "one core" : "not measured",
+                         processors.size() < 2 ? "" : "other programs have the processors");
+    auto const [least, most] = std::ranges::minmax_element(found, {}, &distance::ns);
+    auto const pair = [](distance const& d) { return fmt::format("processors {} and {}", d.from, d.to); };
+    bool const same = least->name() == most->name();
+    out.plain("distance of cores",
+              found.size() == 1 ? fmt::format("{:.0f} ns", least->ns) : fmt::format("{:.0f} to {:.0f} ns", least->ns, most->ns),
+              fmt::format("{}; one way of a cache line: {}", same ? std::string(least->name()) : "shared caches and separate cores",
+                          found.size() == 1 ? pair(*least) : fmt::format("nearest {}, farthest {}", pair(*least), pair(*most))));
+    out.plain("ways of messages", std::string(base::setting("TOWLINE_WAY").value_or("auto")),
+              base::setting("TOWLINE_WAY").value_or("auto") != "auto" ? "by TOWLINE_WAY"
+              : most->ns <= shared_most_ns
+                  ? "each rank measures what they cost; where caches are shared, ways differ little"
+                  : "each rank measures what they cost; between separate cores rewritten data mostly go by relay");
+}
+
 void processor(report& out)
 {
     out.section("processor");
@@ -120,6 +141,7 @@ void processor(report& out)
                in_order ? "by TOWLINE_DETERMINISTIC: the same bits whatever the size and the way"
                         : "as messages; TOWLINE_DETERMINISTIC=on gives the same bits whatever the size and the way");
     topology(out);
+    distances(out, allowed);
     if (base::ticks_are_tsc())
         out.used("clock", fmt::format("time-stamp counter, {:.3f} GHz", base::ticks_per_ns()));
     else

@@ -2,6 +2,8 @@
 
 #include "stats.hpp"
 
+#include "ways.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -143,7 +145,7 @@ std::string stats_table(job::control_view const& view, double seconds)
     for (std::size_t i = 0; i < counters; ++i)
         if (auto const which = static_cast<counter>(i); sum[i] != 0 && !is_column(which))
             text += fmt::format("  {:<18}  {:>8}  {}\n", facts(which).name, shown(sum, which), facts(which).meaning);
-    return text;
+    return text + ways_table(view.boards());
 }
 
 std::string stats_json(job::control_view const& view, double seconds)
@@ -158,6 +160,7 @@ std::string stats_json(job::control_view const& view, double seconds)
     for (std::size_t r = 0; r < view.slots().size(); ++r) {
         nlohmann::ordered_json one{{"rank", r}};
         one.update(object(read(view.slots()[r])));
+        one["ways"] = ways_json(view.boards()[r]);
         ranks.push_back(std::move(one));
     }
     nlohmann::ordered_json const all{

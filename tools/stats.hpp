@@ -7,9 +7,10 @@
 
 namespace towline::tools {
 
-/// A table for people: a line per rank and a total, and a line for each other counter that is not 0.
+/// A table for people: a line per rank and a total, a line for each other counter that is not 0, and the ways of messages and blocks
+/// (ways.hpp).
 [[nodiscard]] std::string stats_table(job::control_view const&, double seconds);
-/// {"job", "seconds", "ranks": [{"rank", every counter by name}], "total": {...}}
+/// {"job", "seconds", "ranks": [{"rank", every counter by name, "ways"}], "total": {...}}
 [[nodiscard]] std::string stats_json(job::control_view const&, double seconds);
 
 /// Writes the text to a new file; false, with errno, where that fails.

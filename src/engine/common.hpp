@@ -105,6 +105,8 @@ struct common {
     }
     void tell_arrival(peer from, arrival way, std::uint64_t bytes) const
     {
+        if (config.ways != nullptr && static_cast<std::size_t>(way) < job::block_ways.size())
+            config.ways->arrived(static_cast<std::size_t>(way), bytes);
         if (ways_told) [[unlikely]]
             ways_told.arrives(from, way, bytes);
     }

@@ -131,6 +131,11 @@ bool engine::has_ended(peer who) const noexcept
     return is_gone(who) || (c.is_dead != nullptr && c.is_dead(c.context, who));
 }
 
+job::way_board* engine::ways() const noexcept
+{
+    return impl_->config.ways;
+}
+
 bool engine::is_oversubscribed() const noexcept
 {
     return impl_->config.oversubscribed;

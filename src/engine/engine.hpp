@@ -38,6 +38,7 @@ namespace towline::heap { class xpmem; }
 
 namespace towline::job {
 enum class counter : std::uint32_t;
+struct way_board;
 }
 
 namespace towline::engine {
@@ -193,6 +194,7 @@ struct setup {
     base::fence_side fences = base::fence_side::notifier_fences;  ///< as in the job's control block
     std::span<char> waiting_for{};                    ///< where a sleeping waiter says what for; empty: nowhere
     std::span<std::atomic<std::uint64_t>> counters{}; ///< indexed by job::counter; empty: not counted
+    job::way_board* ways = nullptr;                   ///< told which ways messages and blocks took; null: not wanted
     std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
     std::uint32_t cores = 0;                          ///< that this process can use, about, as a share of its node's; 0: not known
     bool oversubscribed = false;                      ///< ranks, or ranks and helpers, outnumber cores: yield early, sleep early
@@ -357,6 +359,8 @@ public:
 
     /// Adds to a counter of setup. For floors above whose bytes do not go through here.
     void count(job::counter, std::uint64_t amount) noexcept;
+    /// As in setup.
+    [[nodiscard]] job::way_board* ways() const noexcept;
     /// Brings the counters of setup up to date with everything that this thread did.
     void publish_counts() noexcept;
 

@@ -141,6 +141,7 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.fences = job.header().fences;
     s.waiting_for = job.self().waiting_for;
     s.counters = job.self().counters;
+    s.ways = &job.ways();
     s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = job.is_oversubscribed();
     // A rank that is bound has what it is bound to; the others share the node.

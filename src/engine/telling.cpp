@@ -72,6 +72,7 @@ constexpr std::string_view name_of(wire::how how) noexcept
     }
 }
 
+static_assert(static_cast<std::size_t>(arrival::taken) == job::block_ways.size());
 constexpr std::array<std::string_view, static_cast<std::size_t>(arrival::count_)> names{
     "copied by this thread from the peer's shared memory", "copied by both sides, from shared memory to shared memory",
     "read from the peer's address space (process_vm_readv)", "pushed by the peer while this rank takes it", "read by an XPMEM attachment",

@@ -1,6 +1,7 @@
 #pragma once
 // The control block: the first bytes of the job file (docs/wire.md, "The job file").
-// One sealed memfd per job and node holds everything that the processes of a node share: this block, then one segment per rank.
+// One sealed memfd per job and node holds everything that the processes of a node share: this block, the boards of ways, then one segment
+// per rank.
 // The launcher creates it; each rank inherits its descriptor. Offsets are bytes from the start of the file.
 //
 // There is a slot for every rank of the job. The slots of ranks on other nodes are copies that this node's keeper brings up to date: who,
@@ -9,6 +10,7 @@
 #include "base/event_count.hpp"
 #include "job/counters.hpp"
 #include "job/waits.hpp"
+#include "job/ways.hpp"
 
 #include <array>
 #include <atomic>
@@ -18,7 +20,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 5;
+inline constexpr std::uint32_t control_version = 6;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
@@ -83,6 +85,16 @@ struct alignas(4096) control_header {
     std::array<char, 64> address; ///< IP address at which other nodes reach this one, in digits; empty: the loopback
 };
 static_assert(sizeof(control_header) == 4096);
+
+/// Bytes of the header, a slot for each rank and a board for each rank: what is mapped of a job file but for its segments.
+[[nodiscard]] constexpr std::uint64_t mapped_bytes(std::uint64_t size) noexcept
+{
+    return sizeof(control_header) + size * (sizeof(rank_slot) + sizeof(way_board));
+}
+[[nodiscard]] inline way_board* boards_behind(rank_slot* slots, std::uint32_t size) noexcept
+{
+    return reinterpret_cast<way_board*>(slots + size);
+}
 
 /// Bytes reserved at the head of every segment for `size` ranks (a 64-byte mailbox per sender, rounded up to 64 KiB).
 [[nodiscard]] constexpr std::uint64_t inbox_bytes_for(std::uint32_t size) noexcept

@@ -144,7 +144,7 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
         throw system_error(
             fmt::format("making a job file of {} MiB (sparse; ulimit -f, TOWLINE_SEGMENT)", (control + size * segment) >> 20), errno);
 
-    std::size_t const mapped = sizeof(control_header) + size * sizeof(rank_slot);
+    std::size_t const mapped = mapped_bytes(size);
     // Before the first touch, which is SIGBUS if there is no memory.
     if (fallocate(file.get(), 0, 0, static_cast<off_t>(mapped)) != 0 && (errno == ENOSPC || errno == ENOMEM))
         throw system_error("memory for the control block of a job (vm.overcommit_memory, the cgroup's limit)", errno);
@@ -256,7 +256,7 @@ control_view::control_view(int job_fd)
     checked_header about = read_header(job_fd);
     size_ = about.size;
     id_ = std::move(about.id);
-    void* memory = mmap(nullptr, sizeof(control_header) + size_ * sizeof(rank_slot), PROT_READ | PROT_WRITE, MAP_SHARED, job_fd, 0);
+    void* memory = mmap(nullptr, mapped_bytes(size_), PROT_READ | PROT_WRITE, MAP_SHARED, job_fd, 0);
     if (memory == MAP_FAILED)
         throw system_error("mapping the control block", errno);
     header_ = static_cast<control_header*>(memory);
@@ -264,7 +264,7 @@ control_view::control_view(int job_fd)
 
 control_view::~control_view()
 {
-    munmap(header_, sizeof(control_header) + size_ * sizeof(rank_slot));
+    munmap(header_, mapped_bytes(size_));
 }
 
 bool control_view::mark_dead(int rank, int status) noexcept

@@ -53,6 +53,8 @@ public:
     /// Ranks may write anything here.
     [[nodiscard]] control_header& header() const noexcept { return *header_; }
     [[nodiscard]] std::span<rank_slot> slots() const noexcept { return {reinterpret_cast<rank_slot*>(header_ + 1), size_}; }
+    /// Of every rank, the ways that its messages took. Zeros for ranks of other nodes.
+    [[nodiscard]] std::span<way_board const> boards() const noexcept { return {boards_behind(slots().data(), size_), size_}; }
     /// The job's name, as it was when this view was made.
     [[nodiscard]] std::string const& id() const noexcept { return id_; }
 
@@ -85,7 +87,7 @@ struct checked_header {
 [[nodiscard]] constexpr std::uint64_t control_bytes(std::uint32_t size) noexcept
 {
     constexpr std::uint64_t huge = std::uint64_t{2} << 20;
-    return (sizeof(control_header) + std::uint64_t{size} * sizeof(rank_slot) + huge - 1) / huge * huge;
+    return (mapped_bytes(size) + huge - 1) / huge * huge;
 }
 
 /// What is wrong with a control block for a file of `file_bytes`; null if nothing. Does not allocate.

@@ -35,6 +35,8 @@ public:
     [[nodiscard]] control_header& header() const noexcept { return *header_; }
     [[nodiscard]] rank_slot& slot(int rank) const noexcept { return slots_[rank]; }
     [[nodiscard]] rank_slot& self() const noexcept { return slots_[rank_]; }
+    /// Where this rank tells of the ways of its messages.
+    [[nodiscard]] way_board& ways() const noexcept { return boards_behind(slots_, header_->size)[rank_]; }
     /// Offset of a rank's segment in the job file.
     [[nodiscard]] std::uint64_t segment(int rank) const noexcept
     {

@@ -78,7 +78,7 @@ struct joiner {
 
     failure map(int fd, std::uint32_t size) noexcept
     {
-        void* memory = mmap(nullptr, sizeof(control_header) + size * sizeof(rank_slot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        void* memory = mmap(nullptr, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (memory == MAP_FAILED)
             return {kind::system, "mapping the control block of the job", errno};
         self.fd_ = fd;
@@ -145,7 +145,7 @@ struct joiner {
         if (failure const f = map(fd, size); f.what != kind::ok)
             return f;
         if (failure const f = claim(rank); f.what != kind::ok) {
-            munmap(self.header_, sizeof(control_header) + size * sizeof(rank_slot));
+            munmap(self.header_, mapped_bytes(size));
             return f;
         }
         fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -181,8 +181,7 @@ struct watch {
             in_forked_child.store(true, std::memory_order_relaxed);
             // What the child writes to the control block stays with the child.
             auto& m = joiner::get().self;
-            mmap(&m.header(), sizeof(control_header) + m.header().size * sizeof(rank_slot), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-                 m.fd(), 0);
+            mmap(&m.header(), mapped_bytes(m.header().size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, m.fd(), 0);
         });
     }
     ~watch()

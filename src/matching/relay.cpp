@@ -57,34 +57,55 @@ relay_path* relays::path_to(peer to) noexcept
     return p;
 }
 
-send_way relays::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
+relays::choice relays::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
 {
     if (common_.config.way)
-        return *common_.config.way;
+        return {*common_.config.way, job::message_kind::set};
     // Up to the eager limit the other way is the ring: the sender copies in any case, and neither kind of memory nor writes matter.
     bool const is_small = bytes <= common_.config.eager;
     bool const is_plain = !is_small && !heap::reaches(data);
     bool const is_rewritten = is_small || sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
+    auto const kind = is_small   ? job::message_kind::eager
+                      : is_plain ? is_rewritten ? job::message_kind::plain_rewritten : job::message_kind::plain_untouched
+                                 : is_rewritten ? job::message_kind::heap_rewritten : job::message_kind::heap_untouched;
     // Data that are not written again are best read where they lie: both cores keep the lines.
     if (!is_plain && !is_rewritten)
-        return send_way::direct;
+        return {send_way::direct, kind};
     way_contest& contest = path.ways.of(bytes, is_plain, is_rewritten);
     // No trial while earlier messages are under way: the time to the next send is not what this one costs then. And plain memory is relayed
     // then, which saves the receiver a call of the kernel for each.
     if (sends_.any() || (path.is_under_way() && contest.best() == send_way::direct))
-        return !is_plain ? send_way::direct : contest.best() == send_way::direct ? send_way::relay : contest.best();
-    bool const was_settled = contest.is_settled();
-    send_way const before = contest.best(), way = contest.choose([] { return base::ticks(); });
-    if ((contest.best() != before || contest.is_settled() != was_settled) && base::logs(base::log_level::debug)) [[unlikely]] {
-        auto const ns = [&](send_way w) { return base::to_ns(contest.cost(w)).count(); };
-        base::log(base::log_level::debug,
-                  "rank {}: messages of up to {} bytes{}{} go {} to rank {} (ns from one to the next: direct {}, relay {}, relay-past {})",
-                  common_.engine_.rank(), is_small ? std::min(std::bit_ceil(bytes), common_.config.eager) : std::bit_ceil(bytes),
-                  is_small ? "" : is_plain ? " of plain memory," : " of shared memory,",
-                  is_small ? "" : is_rewritten ? " rewritten each time," : " left alone,", name_of(contest.best()), to,
-                  ns(send_way::direct), ns(send_way::relay), ns(send_way::relay_past));
+        return {!is_plain ? send_way::direct : contest.best() == send_way::direct ? send_way::relay : contest.best(), kind};
+    return {decide(contest, send_ways, to, bytes, kind), kind};
+}
+
+/// The contest's choice. Tells of a trial that has ended.
+send_way relays::decide(way_contest& contest, unsigned ways, peer to, std::uint64_t bytes, job::message_kind kind) noexcept
+{
+    std::uint32_t const trials = contest.trials();
+    send_way const before = contest.best(), way = contest.choose([] { return base::ticks(); }, ways);
+    if (contest.trials() == trials) [[likely]]
+        return way;
+    auto const ns = [&](std::size_t w) { return base::to_ns(contest.cost(static_cast<send_way>(w))).count(); };
+    if (board_ != nullptr) {
+        job::way_board::messages& told = board_->of(kind, bytes);
+        for (std::size_t w = 0; w < send_ways; ++w)
+            told.ns[w].store(static_cast<std::uint32_t>(std::clamp<std::int64_t>(ns(w), 0, ~std::uint32_t{0})), std::memory_order_relaxed);
+        told.won[static_cast<std::size_t>(contest.best())].fetch_add(1, std::memory_order_relaxed);
     }
+    if ((contest.best() != before || trials == 0) && base::logs(base::log_level::debug))
+        base::log(base::log_level::debug,
+                  "rank {}: messages of up to {} bytes ({}) go {} to rank {} (ns from one to the next: direct {}, relay {}, relay-past {})",
+                  common_.engine_.rank(), job::way_board::most_of(job::way_board::class_of(bytes)),
+                  job::message_kinds[static_cast<std::size_t>(kind)], name_of(contest.best()), to, ns(0), ns(1), ns(2));
     return way;
+}
+
+bool relays::count(choice c, bool is_relayed, std::uint64_t bytes) noexcept
+{
+    if (board_ != nullptr)
+        board_->of(c.kind, bytes).count(static_cast<std::size_t>(is_relayed ? c.way : send_way::direct), common_.config.threaded);
+    return is_relayed;
 }
 
 relays::held_path relays::take_path(peer to) noexcept
@@ -100,17 +121,19 @@ bool relays::relay(peer to, packed_envelope e, void const* data, std::uint64_t b
     held_path const path = take_path(to);
     if (path == nullptr)
         return false;
-    send_way const way = way_of(*path, to, data, bytes);
-    if (way == send_way::direct)
-        return false;
+    choice const c = way_of(*path, to, data, bytes);
+    if (c.way == send_way::direct)
+        return count(c, false, bytes);
     auto const how = base::way_of_copy(bytes);
-    return pass_on(*path, to, e, bytes, way == send_way::relay_past, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
+    bool const is_past = c.way == send_way::relay_past;
+    bool const is_relayed = pass_on(*path, to, e, bytes, is_past, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
         auto const* const from = static_cast<std::byte const*>(data) + at;
-        if (way == send_way::relay_past)
+        if (is_past)
             base::copy_past(there, from, n);
         else
             base::copy_part(there, from, n, how);
     });
+    return count(c, is_relayed, bytes);
 }
 
 namespace {
@@ -131,23 +154,25 @@ namespace {
 
 } // namespace
 
-send_way relays::way_of_laid(relay_path& path, laid_source const& from, layout::stream const& elements, bool may_be_read) noexcept
+relays::choice relays::way_of_laid(relay_path& path, peer to, laid_source const& from, layout::stream const& elements,
+                                   bool may_be_read) noexcept
 {
     if (common_.config.way)
-        return *common_.config.way;
+        return {*common_.config.way, job::message_kind::set};
     switch (wished_design()) {
-    case layout_design::pack: return send_way::direct;
-    case layout_design::pipelined: return send_way::relay;
+    case layout_design::pack: return {send_way::direct, job::message_kind::set};
+    case layout_design::pipelined: return {send_way::relay, job::message_kind::set};
     case layout_design::optimized: break;
-    default: return may_be_read ? send_way::direct : send_way::relay;
+    default: return {may_be_read ? send_way::direct : send_way::relay, job::message_kind::set};
     }
     if (!may_be_read)
-        return send_way::relay;
+        return {send_way::relay, job::message_kind::laid_unreachable};
     auto const* const first = reinterpret_cast<void const*>(reinterpret_cast<std::uintptr_t>(from.buffer) +
                                                             static_cast<std::uintptr_t>(elements.displacement()));
     bool const is_rewritten = sent_.see(first, from.bytes, sample(from, elements)) != base::recent_blocks::sight::same;
+    auto const kind = is_rewritten ? job::message_kind::laid_rewritten : job::message_kind::laid_untouched;
     // Unlike in way_of, trials go on while other sends are under way: the faces of a halo leave together.
-    return path.laid_ways.of(from.shown->meaning().first, is_rewritten).choose([] { return base::ticks(); }, 2);
+    return {decide(path.laid_ways.of(from.shown->meaning().first, is_rewritten), 2, to, from.bytes, kind), kind};
 }
 
 bool relays::relay_laid(peer to, packed_envelope e, laid_source const& from, bool may_be_read) noexcept
@@ -156,11 +181,12 @@ bool relays::relay_laid(peer to, packed_envelope e, laid_source const& from, boo
     if (path == nullptr)
         return false;
     layout::stream const elements(*from.type, from.count);
-    if (way_of_laid(*path, from, elements, may_be_read) == send_way::direct)
-        return false;
-    return pass_on(*path, to, e, from.bytes, false, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
-        elements.pack(from.buffer, static_cast<std::int64_t>(at), static_cast<std::int64_t>(at + n), there);
-    });
+    choice const c = way_of_laid(*path, to, from, elements, may_be_read);
+    bool const is_relayed =
+        c.way != send_way::direct && pass_on(*path, to, e, from.bytes, false, [&](std::byte* there, std::uint64_t at, std::uint64_t n) {
+            elements.pack(from.buffer, static_cast<std::int64_t>(at), static_cast<std::int64_t>(at + n), there);
+        });
+    return count(c, is_relayed, from.bytes);
 }
 
 bool relays::has_room(relay_path::place& p, peer to, std::uint64_t bytes) noexcept
@@ -238,7 +264,7 @@ bool relays::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t
 }
 
 relays::relays(common& c, sends const& s)
-    : common_(c), sends_(s), paths_(std::make_unique<std::atomic<relay_path*>[]>(c.size))
+    : common_(c), sends_(s), board_(c.engine_.ways()), paths_(std::make_unique<std::atomic<relay_path*>[]>(c.size))
 {
 }
 

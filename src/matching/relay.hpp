@@ -104,8 +104,15 @@ private:
     /// The path, which is busy from now on; null: it is already, or nothing is relayed to that peer now.
     [[nodiscard]] held_path take_path(peer) noexcept;
     [[nodiscard]] relay_path* path_to(peer) noexcept;
-    [[nodiscard]] send_way way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
-    [[nodiscard]] send_way way_of_laid(relay_path&, laid_source const&, layout::stream const&, bool may_be_read) noexcept;
+    struct choice {
+        send_way way;
+        job::message_kind kind;  ///< why: what was chosen for
+    };
+    [[nodiscard]] choice way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] choice way_of_laid(relay_path&, peer to, laid_source const&, layout::stream const&, bool may_be_read) noexcept;
+    [[nodiscard]] send_way decide(way_contest&, unsigned ways, peer to, std::uint64_t bytes, job::message_kind) noexcept;
+    /// Counts the message. Returns `is_relayed`.
+    bool count(choice, bool is_relayed, std::uint64_t bytes) noexcept;
     [[nodiscard]] bool has_room(relay_path::place&, peer to, std::uint64_t bytes) noexcept;
     /// put(to, at, n) copies bytes [at, at + n) of the message. `past`: with stores past the caches.
     template <class Put>
@@ -115,6 +122,7 @@ private:
 
     common& common_;
     sends const& sends_;
+    job::way_board* const board_;  ///< null: nobody looks
     std::unique_ptr<std::atomic<relay_path*>[]> paths_;  ///< by peer; null: none so far
     std::atomic<std::uint64_t> bytes_{0};                ///< of all blocks
     base::recent_blocks sent_{thresholds::relay_remembers};

@@ -3,6 +3,8 @@
 // messages and compares the time from one message to the next. That includes what the program pays afterwards: its next write to a buffer
 // whose cache lines the receiver owns.
 
+#include "job/ways.hpp"
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -17,10 +19,11 @@ enum class send_way : std::uint8_t {
     relay_past,  ///< the same, with stores past the caches
 };
 inline constexpr unsigned send_ways = 3;
+static_assert(send_ways == job::message_ways.size());
 /// As TOWLINE_WAY has it.
 [[nodiscard]] constexpr std::string_view name_of(send_way w) noexcept
 {
-    return w == send_way::direct ? "direct" : w == send_way::relay ? "relay" : "relay-past";
+    return job::message_ways[static_cast<std::size_t>(w)];
 }
 
 /// The ways of one kind of message to one peer. Not thread-safe.
@@ -64,8 +67,10 @@ public:
         std::uint64_t const c = cost_[static_cast<std::size_t>(w)];
         return c == none ? 0 : c / (messages - uncounted);
     }
+    /// Trials that have ended.
+    [[nodiscard]] std::uint32_t trials() const noexcept { return trials_; }
     /// A trial has ended once.
-    [[nodiscard]] bool is_settled() const noexcept { return holds_ != 0; }
+    [[nodiscard]] bool is_settled() const noexcept { return trials_ != 0; }
 
     static constexpr std::uint32_t first_hold = 512, later_hold = 4096;
 
@@ -94,7 +99,7 @@ private:
             if (cost_[w] < cost_[found])
                 found = w;
         bool const is_better = cost_[found] * 20 < cost_[best_] * 19;
-        holds_ = holds_ == 0 || is_better ? first_hold : later_hold;
+        holds_ = trials_++ == 0 || is_better ? first_hold : later_hold;
         best_ = is_better ? found : best_;
         left_ = holds_;
         trying_ = round_ = 0;
@@ -105,6 +110,7 @@ private:
     std::uint64_t began_ = 0;
     std::uint32_t left_ = 0;   ///< messages for which the result holds still
     std::uint32_t holds_ = 0;
+    std::uint32_t trials_ = 0;
     std::uint8_t at_ = 0, trying_ = 0, round_ = 0, best_ = 0;
 };
 

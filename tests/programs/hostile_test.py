@@ -14,16 +14,17 @@ import unittest
 import harness
 from harness import JobTest, TOWLINE, program
 
-VERSION = 5
+VERSION = 6
 PAGE = 4096
 SLOT = 4096
+BOARD = 8192
 SEGMENT = 16 << 20
 F_ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # SEAL, SHRINK, GROW
 SIZES = {"waiting_for": 128, "sequence": 2632, "report": 2672}
 
 
 def control_bytes(size):
-    return (PAGE + size * SLOT + (2 << 20) - 1) // (2 << 20) * (2 << 20)
+    return (PAGE + size * (SLOT + BOARD) + (2 << 20) - 1) // (2 << 20) * (2 << 20)
 
 
 class JobFile:

@@ -578,6 +578,11 @@ class Info(JobTest):
         self.assertEqual(facts["processor"]["cores allowed"]["value"], str(len(os.sched_getaffinity(0))))
         self.assertIn("used", facts["kernel"]["cross-memory attach"])
         self.assertEqual(facts["processor"]["reductions"]["value"], "in any order")
+        distance, cores = facts["processor"]["distance of cores"], len(os.sched_getaffinity(0))
+        self.assertRegex(distance["value"], r"^(\d+( to \d+)? ns|not measured)$" if cores > 1 else "^one core$")
+        if distance["value"].endswith("ns"):
+            self.assertRegex(distance["note"], r"^(shared caches( and separate cores)?|separate cores); one way of a cache line: ")
+            self.assertEqual(facts["processor"]["ways of messages"]["value"], "auto")
         done = subprocess.run([TOWLINE, "info", "--json"], capture_output=True, text=True, env={**self.env, "TOWLINE_DETERMINISTIC": "1"},
                               timeout=30)
         self.assertEqual(json.loads(done.stdout)["processor"]["reductions"]["value"], "in one order")

@@ -38,6 +38,7 @@ class Names(JobTest):
         self.assertEqual(sorted(fields), sorted(stats["total"]))
         for rank, numbers in enumerate(stats["ranks"]):
             self.assertEqual(numbers.pop("rank"), rank)
+            self.assertEqual(sorted(numbers.pop("ways")), ["blocks", "messages"])
             self.assertEqual(list(numbers), list(stats["total"]))
             self.assertEqual(list(numbers), list(told[rank]))
             for name, value in numbers.items():
@@ -63,11 +64,36 @@ class Names(JobTest):
         meanings = {name: meaning for name, _, meaning in LISTED}
         self.assertGreater(len(lines), end + 1)
         for line in lines[end + 1:]:  # the counters that are no columns
+            if "ways of" in line:
+                break
             name = line.split()[0]
             self.assertNotIn(name, head)
             self.assertTrue(line.endswith(f"  {meanings[name]}"), line)
         for line in err.splitlines():
             self.assertLessEqual(len(line), 140)
+
+    def test_the_ways_of_messages(self):
+        def kinds(stats, rank, key="sent"):
+            return {(m["kind"], m["bytes"]): m[key] for m in stats["ranks"][rank]["ways"]["messages"]}
+        messages = (os.path.join(harness.PROGRAMS, "mpi_paths"), "message")
+        for way in ("direct", "relay", "relay-past"):
+            self.env["TOWLINE_WAY"] = way
+            _, stats = self.json_of(2, *messages, "plain", "50000", "60")
+            self.assertEqual(kinds(stats, 0), {("set", 65536): {way: 60}})
+            self.assertEqual(kinds(stats, 1), {})
+            blocks = sum(n for b in stats["ranks"][1]["ways"]["blocks"] for name, n in b.items() if name != "bytes")
+            self.assertEqual(blocks, 60 if way == "direct" else 0)
+        code, _, err, _ = self.run_job(2, *messages, "plain", "50000", "60", options=["--stats"])
+        self.assertEqual(code, 0)
+        self.assertRegex(err, r"(?m)^ +set +64 KiB +- +- +60 +by TOWLINE_WAY or TOWLINE_LAYOUT$")
+        del self.env["TOWLINE_WAY"]
+        # Rewritten data: a trial of up to 45 messages, and what each way costs.
+        _, stats = self.json_of(2, *messages, "plain", "50000", "200")
+        sent, won, ns = (kinds(stats, 0, key)["plain, rewritten", 65536] for key in ("sent", "won", "ns"))
+        self.assertEqual(sum(sum(ways.values()) for ways in kinds(stats, 0).values()), 200)
+        self.assertGreater(sum(sent.values()), 150)
+        if won:  # no trial ends while messages are always under way
+            self.assertEqual(sorted(ns), ["direct", "relay", "relay-past"])
 
     def test_the_page_says_what_each_is(self):
         told = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*) \|$", source("docs/stats.md"), re.M)

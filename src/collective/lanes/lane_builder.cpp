@@ -45,20 +45,30 @@ void lane_builder::retreat()
     (void)s_.over_lanes(kind::retreat, 1, all_ranks);
 }
 
-void lane_builder::finish(std::uint64_t first)
+void lane_builder::bring_home(unread_part there)
+{
+    if (receive_bytes_ == 0)
+        return;
+    auto* const to = static_cast<std::byte*>(receive_);
+    std::uint64_t const rest = there.offset + there.size;
+    copy(to, landing(), there.offset, size() == 2);
+    copy(to + rest, landing() + rest, receive_bytes_ - rest, size() == 2);
+}
+
+void lane_builder::finish(unread_part there)
 {
     mark(2);
     meet_all(2);
-    copy(static_cast<std::byte*>(receive_) + first, landing() + first, receive_bytes_ - first, size() == 2);
+    bring_home(there);
 }
 
-void lane_builder::finish_written(std::uint64_t bytes)
+void lane_builder::finish_written(std::uint64_t bytes, unread_part there)
 {
     mark(2);
     for (int r = 0; r < size(); ++r)
         if (r != rank())
             stay(r, bytes);
-    copy(receive_, in_place_of_it_, receive_bytes_, size() == 2);
+    bring_home(there);
 }
 
 } // namespace towline::collective

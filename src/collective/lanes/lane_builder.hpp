@@ -135,13 +135,14 @@ public:
         s.size = count * r.element;
         s.expected = all;
     }
-    /// Into the same place of what `whom` lent to be written.
-    void fold_push(combination const& r, int whom, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    /// Of all ranks, into the same place of what `whom` lent to be written. This rank's part is read at `own`.
+    void fold_push(combination const& r, int whom, void const* own, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         if (bytes == 0)
             return;
         s_.combine_with(r);
         lane_step& s = s_.over_lanes(kind::fold_push, 1, whom);
+        s.from = own;
         s.to = s_.scratch(piece_room(r));
         s.offset = offset;
         s.size = bytes;
@@ -184,11 +185,11 @@ public:
             meet_all();
         }
     }
-    /// Says that this rank needs nobody's buffers any more, and stays until nobody needs its own; the result is in `receive` then. What is
-    /// there before byte `first` is there already.
-    void finish(std::uint64_t first = 0);
+    /// Says that this rank needs nobody's buffers any more, and stays until nobody needs its own; the result is in `receive` then. `there`
+    /// is there already.
+    void finish(unread_part there = {});
     /// The same where each of the others tells that it has written so many bytes into what this rank lent.
-    void finish_written(std::uint64_t bytes);
+    void finish_written(std::uint64_t bytes, unread_part there);
     /// The same where this rank needs the buffers of `whom` only, and lent none.
     void finish_with(int whom) { mark(2, whom); }
 
@@ -204,6 +205,8 @@ private:
         s.size = bytes;
     }
     void retreat();
+    /// From the memory in place of the receive buffer, but for `there`.
+    void bring_home(unread_part there);
     void read(kind how, int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         lane_step& s = s_.over_lanes(how, 1, rank);

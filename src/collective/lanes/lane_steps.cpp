@@ -243,7 +243,7 @@ void lane_run::fold(lane_step const& s, combination const& r)
 void lane_run::fold_push(lane_step const& s, combination const& r)
 {
     lane_offers all = offers();
-    lane_fold const sum(all, lanes_->size() - 1, s.offset, s.size, s.expected, r);
+    lane_fold const sum(all, lanes_->size() - 1, s.offset, s.size, s.expected, r, s.from);
     // The pieces are combined in one of the results, unless that rank's contribution is in the same place, and copied from there.
     int const home = s.rank == all_ranks ? lanes_->rank() : s.rank;
     lanes::slot const& there = lanes_->of(home, number_);

@@ -43,7 +43,7 @@ struct lane_step {
         push_shared,
         fold,      ///< `to` = the combination over ranks 0 to `rank` of `size` bytes at `offset` of what they offer; `from`, not null: this
                    ///< rank's own part of that
-        fold_push, ///< the same over all ranks, at the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
+        fold_push, ///< the same over all ranks, to the same offset of what `rank` (or all) lent to be written; in pieces, by way of `to`
                    ///< if need be
         copy,      ///< `size` bytes; `offset` not 0: which another rank wrote, and writes anew in the next such operation
         table,     ///< offers the table of `size` lane_blocks at `from`, up to `expected` bytes with its copies; not null: lent, at `to`

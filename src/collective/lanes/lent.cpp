@@ -18,11 +18,15 @@ namespace {
     return std::min(bytes, (grains / p * i + grains % p * i / p) * grain);
 }
 
-/// The share of this rank, combined, written to the result of `whom`.
-void fold_share(lane_builder& b, combination const& r, int whom, std::uint64_t bytes)
+/// Every rank combines its share for `whom`, who lent where the result belongs. Of what this rank gives it alone reads its own share.
+void fold_shares(lane_builder& b, combination const& r, int whom, void const* own, void* receive, std::uint64_t bytes)
 {
     std::uint64_t const first = share(bytes, r.element, b.rank(), b.size());
-    b.fold_push(r, whom, first, share(bytes, r.element, b.rank() + 1, b.size()) - first, bytes);
+    std::uint64_t const size = share(bytes, r.element, b.rank() + 1, b.size()) - first;
+    b.lend(own, bytes, receive, receive == nullptr ? 0 : bytes, all_ranks, {first, size});
+    b.meet_all();
+    b.fold_push(r, whom, static_cast<std::byte const*>(own) + first, first, size, bytes);
+    b.finish();
 }
 
 void bcast(lane_builder& b, void* data, std::uint64_t bytes, int root)
@@ -40,7 +44,7 @@ void bcast(lane_builder& b, void* data, std::uint64_t bytes, int root)
         b.lend(nullptr, 0, data, bytes);
     b.meet(root);
     b.take(root, data, 0, half, bytes);
-    half != bytes ? b.finish(half) : b.finish_with(root);
+    half != bytes ? b.finish({0, half}) : b.finish_with(root);
 }
 
 void gather(lane_builder& b, void const* send, void* receive, std::uint64_t bytes, int root)
@@ -49,13 +53,15 @@ void gather(lane_builder& b, void const* send, void* receive, std::uint64_t byte
     bool const both_move = b.size() == 2;  // the root what the other has not moved when its own block is in place
     if (b.rank() == root) {
         b.lend(nullptr, 0, receive, bytes * static_cast<std::uint64_t>(b.size()));
-        b.copy(b.landing() + mine, send == in_place ? static_cast<std::byte*>(receive) + mine : send, bytes);
+        // Nobody else writes the root's block: it goes where it belongs.
+        if (send != in_place)
+            b.copy(static_cast<std::byte*>(receive) + mine, send, bytes);
         if (!both_move)
-            return b.finish_written(bytes);
+            return b.finish_written(bytes, {mine, bytes});
         int const other = 1 - root;
         b.meet(other);
         b.take_shared(other, b.landing() + bytes * static_cast<std::uint64_t>(other), 0, bytes, bytes);
-        return b.finish();
+        return b.finish({mine, bytes});
     }
     if (!both_move) {
         b.meet(root);
@@ -75,7 +81,7 @@ void scatter(lane_builder& b, void const* send, void* receive, std::uint64_t byt
     auto const* const blocks = static_cast<std::byte const*>(send);
     bool const both_move = b.size() == 2;  // as in gather
     if (b.rank() == root) {
-        b.lend(send, all, nullptr, 0);
+        b.lend(send, all, nullptr, 0, all_ranks, {mine, bytes});
         if (receive != in_place)
             b.copy(receive, blocks + mine, bytes);
         if (int const other = 1 - root; both_move) {
@@ -141,7 +147,7 @@ void fold_here(lane_builder& b, combination const& r, int last, void const* own,
     std::uint64_t const bytes = count * r.element;
     void* const sum = own == receive && bytes != 0 ? b.any_room(bytes) : receive;
     if (bytes != 0)
-        b.fold(r, last, sum, sum, first, count, all);
+        b.fold(r, last, static_cast<std::byte const*>(own) + first, sum, first, count, all);
     b.finish();
     if (bytes != 0)
         b.copy(receive, sum, bytes);
@@ -150,7 +156,7 @@ void fold_here(lane_builder& b, combination const& r, int last, void const* own,
 void scan(lane_builder& b, void const* own, void* receive, std::uint64_t count, combination const& r, bool inclusive)
 {
     std::uint64_t const bytes = count * r.element;
-    bool const is_read = b.rank() + 1 != b.size() || inclusive;
+    bool const is_read = b.rank() + 1 != b.size();
     b.lend(is_read ? own : nullptr, is_read ? bytes : 0, nullptr, 0);
     for (int i = 0; i < b.rank(); ++i)
         b.meet(i);
@@ -177,23 +183,14 @@ void perform(lane_builder& b, call const& c, std::uint64_t most)
     case routine::allgather:
     case routine::allgatherv: return allgather(b, c.send, c.receive, c.receiving);
     case routine::alltoall: return alltoall(b, own, c.receive, c.receiving.size(0));
-    case routine::reduce: {
-        bool const is_root = b.rank() == c.root;
-        b.lend(own, most, is_root ? c.receive : nullptr, is_root ? most : 0);
+    case routine::reduce: return fold_shares(b, c.how, c.root, own, b.rank() == c.root ? c.receive : nullptr, most);
+    case routine::allreduce: return fold_shares(b, c.how, all_ranks, own, c.receive, most);
+    case routine::reduce_scatter: {
+        std::uint64_t const first = c.receiving.total(b.rank()) * c.how.element, count = c.receiving.size(b.rank());
+        b.lend(own, most, nullptr, 0, all_ranks, {first, count * c.how.element});
         b.meet_all();
-        fold_share(b, c.how, c.root, most);
-        return b.finish();
+        return fold_here(b, c.how, b.size() - 1, own, c.receive, first, count, most);
     }
-    case routine::allreduce:
-        b.lend(own, most, c.receive, most);
-        b.meet_all();
-        fold_share(b, c.how, all_ranks, most);
-        return b.finish();
-    case routine::reduce_scatter:
-        b.lend(own, most, nullptr, 0);
-        b.meet_all();
-        return fold_here(b, c.how, b.size() - 1, own, c.receive, c.receiving.total(b.rank()) * c.how.element,
-                         c.receiving.size(b.rank()), most);
     case routine::scan: return scan(b, own, c.receive, c.bytes, c.how, true);
     case routine::exscan: return scan(b, own, c.receive, c.bytes, c.how, false);
     default: return;  // has tables, or no bytes

@@ -473,6 +473,8 @@ static_assert(offsetof(job::control_header, job_id) == 40 && offsetof(job::contr
               offsetof(job::control_header, news) == 196 && offsetof(job::control_header, node) == 512 &&
               offsetof(job::control_header, nodes) == 516 && offsetof(job::control_header, here) == 520 &&
               offsetof(job::control_header, address) == 524);
+static_assert(offsetof(job::way_board, blocks) == 6048 && offsetof(job::way_board, reserved) == 6944 &&
+              job::mapped_bytes(3) == 4096 + 3 * (4096 + 8192));
 static_assert(offsetof(job::rank_slot, fences) == 16 && offsetof(job::rank_slot, program) == 20 &&
               offsetof(job::rank_slot, marks) == 32 && offsetof(job::rank_slot, node) == 36 && offsetof(job::rank_slot, xpmem_segment) == 40 && offsetof(job::rank_slot, event) == 64 &&
               offsetof(job::rank_slot, waiting_for) == 128 && offsetof(job::rank_slot, counters) == 320 &&

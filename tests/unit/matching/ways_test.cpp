@@ -1,6 +1,7 @@
 // The contest of ways, against a made-up machine that says what each way costs.
 #include "matching/ways.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <gtest/gtest.h>
@@ -71,6 +72,64 @@ TEST(way_contest, trying_costs_little_also_where_a_way_is_very_slow)
     m.send(c, 100000);
     double const all = (m.total(0) + m.total(1) + m.total(2)) / (m.cost[0] * 101000);
     EXPECT_LT(all, 1.04);
+}
+
+// The bounds of first use: chosen within 45 messages, a trial costs at most ten messages of each way, and the first 1,000 messages take
+// less than 1.5 times what they take by the best way.
+TEST(way_contest, a_trial_costs_no_more_than_ten_messages_of_each_way)
+{
+    std::array<double, 3> costs{1000, 2000, 10000};
+    do {
+        machine m{costs};
+        m.noise = 0;
+        auto const best = static_cast<std::size_t>(std::ranges::min_element(costs) - costs.begin());
+        way_contest c;
+        int messages = 0;
+        for (; !c.is_settled(); ++messages)
+            m.send(c, 1);
+        EXPECT_LE(messages, 46);
+        EXPECT_EQ(static_cast<std::size_t>(c.best()), best);
+        for (std::size_t w = 0; w < 3; ++w) {
+            if (w != best) {
+                EXPECT_LE(m.taken[w], 10) << "the third round leaves out what costs 1.5 times the best";
+            }
+        }
+        m.send(c, 1000 - messages);
+        EXPECT_LT(m.total(0) + m.total(1) + m.total(2), 1.25 * 1000 * costs[best]);
+        EXPECT_GE(m.taken[best], 1000 - 40);
+        // Later, while trials confirm it: one in 4096 messages.
+        double const before = m.total(0) + m.total(1) + m.total(2);
+        m.send(c, 100000);
+        EXPECT_LT(m.total(0) + m.total(1) + m.total(2) - before, 1.03 * 100000 * costs[best]);
+    } while (std::ranges::next_permutation(costs).found);
+}
+
+// Any two ways: up to 25 times the best, the first 1,000 messages stay below 1.5 times.
+TEST(way_contest, the_first_thousand_messages_stay_below_one_and_a_half_times_the_best_way)
+{
+    for (double const worse : {1.06, 1.5, 2.0, 5.0, 10.0, 20.0, 25.0}) {
+        for (std::size_t best = 0; best < 3; ++best) {
+            machine m{{1000 * worse, 1000 * worse, 1000 * worse}};
+            m.cost[best] = 1000;
+            m.cost[(best + 1) % 3] = 1000;
+            m.noise = 0;
+            way_contest c;
+            m.send(c, 1000);
+            EXPECT_LT(m.total(0) + m.total(1) + m.total(2), 1.5 * 1000 * 1000) << worse << ", best " << best;
+        }
+    }
+}
+
+TEST(way_contest, counts_its_trials)
+{
+    machine m{{10000, 6000, 12000}};
+    way_contest c;
+    EXPECT_EQ(c.trials(), 0u);
+    m.send(c, 100);
+    EXPECT_EQ(c.trials(), 1u);
+    m.send(c, static_cast<int>(way_contest::first_hold));
+    EXPECT_EQ(c.trials(), 2u);
+    EXPECT_NEAR(static_cast<double>(c.cost(send_way::relay)), 6000, 2000);
 }
 
 TEST(way_contest, follows_a_machine_that_changes)
