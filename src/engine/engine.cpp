@@ -271,7 +271,15 @@ void engine::outlast_handlers()
     if (impl_->in_handler())
         return;
     wait_hold::let_go_outer(*impl_);
-    polling_pause const others_return(*impl_);
+    {
+        polling_pause const others_return(*impl_);
+    }
+    impl_->outlast_deferred();
+}
+
+void engine::defer(void (*function)(void* context), void* context)
+{
+    impl_->defer(function, context);
 }
 
 void engine::attend(transfer what) noexcept

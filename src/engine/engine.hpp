@@ -281,6 +281,11 @@ public:
     /// Copies and progress are on-loaded: setup::onload, and its thread runs.
     [[nodiscard]] bool onloads() const noexcept;
 
+    /// For a handler that has long work to do, which must not keep other threads from polling: calls the function soon, once, on a thread
+    /// that has just polled and does not poll now. It may send and must not wait or throw; several run at the same time, on several
+    /// threads. Never called if the engine is closed before.
+    void defer(void (*function)(void* context), void* context);
+
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
 
@@ -365,8 +370,8 @@ public:
     /// Blocks until all that was sent is taken, nothing lent is out, handlers returned (or timeout: false; but not while a peer copies).
     bool drain(std::chrono::nanoseconds timeout);
 
-    /// Blocks until handlers that run on other threads now have returned: before the caller ends what they use, as one of them may have
-    /// made the condition true for which the caller waited. Does nothing inside a handler.
+    /// Blocks until handlers and deferred work that run on other threads now have returned: before the caller ends what they use, as one
+    /// of them may have made the condition true for which the caller waited. Does nothing inside a handler.
     void outlast_handlers();
 
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.
