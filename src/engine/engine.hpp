@@ -270,6 +270,11 @@ public:
     /// rank's arena: a block that was handed over stays where its first owner allocated it, and outlives that rank. Throws what
     /// heap::attach throws.
     [[nodiscard]] std::byte const* look(std::uint64_t where, std::size_t size);
+    /// As share, of memory of this process's own arena that the peer is to write. 0: it lies elsewhere, too.
+    [[nodiscard]] std::uint64_t offer(peer, void* data, std::size_t size) noexcept;
+    /// What that peer's `offer` told of, to be written. Throws what heap::attach throws, and usage_error for an arena that is not the
+    /// peer's own.
+    [[nodiscard]] std::byte* enter(peer, std::uint64_t where, std::size_t size);
     /// Copies what `look` showed, as the engine copies mapped blocks that are too small for two; counts it.
     void bring(void* to, std::byte const* from, std::size_t size) noexcept;
 
@@ -343,6 +348,8 @@ public:
     [[nodiscard]] bool is_gone(peer) const noexcept;
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
+    /// Its process has ended, so that it writes nothing any more. (A peer that has_ended may have been lost by its transport alone.)
+    [[nodiscard]] bool has_died(peer) const noexcept;
     /// setup::oversubscribed.
     [[nodiscard]] bool is_oversubscribed() const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns

@@ -18,7 +18,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 5;
+inline constexpr std::uint32_t control_version = 6;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 

@@ -151,7 +151,7 @@ void core::on_here(engine::incoming& m)
         return;
     if (in.is_to_be_deferred(r->sink_, h.bytes, h.at.form != 0))
         return in.defer(*r, {.from = from, .letter = h.letter, .bytes = h.bytes, .token = h.token, .elsewhere = h.at});
-    in.bring(r->sink_, h.letter, from, h.bytes, h.at, r->result_);
+    in.bring(r->sink_, h.letter, from, h.bytes, h.at, h.token, r->result_);
     acknowledge(from, h.token);
     ends.finish(*r);
 }

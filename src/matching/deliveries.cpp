@@ -10,12 +10,13 @@ namespace towline::matching {
 
 using job::counter;
 
-void deliveries::bring(sink const& to, envelope const& e, peer from, std::uint64_t bytes, here_block const& b, status& result) noexcept
+void deliveries::bring(sink const& to, envelope const& e, peer from, std::uint64_t bytes, here_block const& b, std::uint64_t token,
+                       status& result) noexcept
 {
     result = {e.source, e.tag, bytes, outcome::ok, false};
     try {
         if (b.form != 0)
-            return bring_laid(to, bytes, b, result);
+            return bring_laid(to, from, bytes, b, token, result);
         std::byte const* const there = common_.engine_.look(b.where, bytes);
         if (to.unpack != nullptr || bytes > to.capacity) [[unlikely]]
             return place(to, e, {there, bytes}, result);
@@ -26,7 +27,8 @@ void deliveries::bring(sink const& to, envelope const& e, peer from, std::uint64
     }
 }
 
-void deliveries::bring_laid(sink const& to, std::uint64_t size_there, here_block const& b, status& result) const
+void deliveries::bring_laid(sink const& to, peer from, std::uint64_t size_there, here_block const& b, std::uint64_t token,
+                            status& result) const
 {
     engine::engine& e = common_.engine_;
     if (size_there > to.capacity)
@@ -36,13 +38,17 @@ void deliveries::bring_laid(sink const& to, std::uint64_t size_there, here_block
         throw layout::bad_layout("a layout that is not aligned");
     laid_message const m{{e.look(b.where, b.span), b.span}, {reinterpret_cast<std::uint64_t const*>(form), b.words}, b.meaning, size_there};
     std::uint64_t const bytes = std::min(size_there, to.capacity);
+    auto const copy = [&](laid_sink const& where) {
+        if (token == 0 || !together_.copy(where, m, from, token))
+            copy_laid(where, m);
+    };
     if (to.unpack == nullptr) {
-        copy_laid({nullptr, static_cast<std::int64_t>(bytes), to.data}, m);
+        copy({nullptr, static_cast<std::int64_t>(bytes), to.data});
     } else if (to.lay != nullptr) {
         laid_sink where;
         if (!to.lay(to.data, bytes, where) && result.error == outcome::ok)
             result.error = outcome::unlike;
-        copy_laid(where, m);
+        copy(where);
     } else {
         auto const packed = std::make_unique_for_overwrite<std::byte[]>(bytes);
         copy_laid({nullptr, static_cast<std::int64_t>(bytes), packed.get()}, m);
@@ -154,7 +160,7 @@ void deliveries::defer(request& r, landing&& about)
 void deliveries::unpack(landing& l, sink const& to, status& result)
 {
     if (auto const* const here = std::get_if<here_block>(&l.elsewhere)) {
-        bring(to, l.letter, l.from, l.bytes, *here, result);
+        bring(to, l.letter, l.from, l.bytes, *here, l.token, result);
     } else if (auto const* const block = std::get_if<relayed>(&l.elsewhere)) {
         relays_.take(to, l.letter, l.from, *block, result);
     } else {
@@ -199,7 +205,7 @@ void deliveries::deliver(request& r, unexpected_message& m) noexcept
         return early_.give_back(m);
     }
     if (here != nullptr)
-        bring(r.sink_, m.letter, m.from, m.bytes, *here, r.result_);
+        bring(r.sink_, m.letter, m.from, m.bytes, *here, m.token, r.result_);
     if (m.token != 0)
         common_.acknowledge(m.from, m.token);
     if (auto* const lent = std::get_if<engine::incoming>(&m.elsewhere)) {

@@ -6,6 +6,7 @@
 // Any thread, no lock held. common::lock guards the chain of landings.
 
 #include "matching/contexts.hpp"
+#include "matching/laid_cooperation.hpp"
 #include "matching/relay.hpp"
 #include "matching/unexpected.hpp"
 
@@ -37,8 +38,8 @@ struct landing {
 
 class deliveries {
 public:
-    deliveries(common& c, requests& r, contexts const& x, relays& l, unexpected_messages& u) noexcept
-        : common_(c), requests_(r), contexts_(x), relays_(l), early_(u)
+    deliveries(common& c, requests& r, contexts const& x, relays& l, unexpected_messages& u, laid_cooperation& t) noexcept
+        : common_(c), requests_(r), contexts_(x), relays_(l), early_(u), together_(t)
     {
     }
 
@@ -57,8 +58,8 @@ public:
         else if (!bytes.empty())
             std::memcpy(to.data, bytes.data(), bytes.size());
     }
-    /// Copies the bytes of a *here* message, which is to be acknowledged then.
-    void bring(sink const&, envelope const&, peer from, std::uint64_t bytes, here_block const&, status&) noexcept;
+    /// Copies the bytes of a *here* message, which is to be acknowledged then. `token`: of its send, which may help; 0: it may not.
+    void bring(sink const&, envelope const&, peer from, std::uint64_t bytes, here_block const&, std::uint64_t token, status&) noexcept;
     /// Fetches the lent bytes, and finishes the request, here or when they have come.
     void deliver(request&, peer from, envelope const&, engine::incoming& message) noexcept;
     /// The bytes of a message are long to unpack, and this thread polls.
@@ -84,7 +85,7 @@ public:
     }
 
 private:
-    void bring_laid(sink const&, std::uint64_t bytes, here_block const&, status&) const;
+    void bring_laid(sink const&, peer from, std::uint64_t bytes, here_block const&, std::uint64_t token, status&) const;
     /// Adds it to those that are under way.
     [[nodiscard]] landing* begin(request&, landing&&);
     static void on_landed(void* landing, bool ok, engine::incoming& message);
@@ -98,6 +99,7 @@ private:
     contexts const& contexts_;
     relays& relays_;
     unexpected_messages& early_;
+    laid_cooperation& together_;
     chain<landing, landing::links> landings_;
 };
 
