@@ -11,6 +11,7 @@
 #include "mpi/handles.hpp"
 #include "mpi/object.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -58,8 +59,8 @@ public:
     /// Of one element; holds none before it is committed.
     [[nodiscard]] layout::short_plan const& briefly() const noexcept { return short_; }
 
-    /// The layout of so many elements where peers can read it (matching/laid.hpp). Null where there is none. It is kept, and made when the
-    /// same count is asked for again (but for the design basic): data that are sent once do not pay for it.
+    /// The layout of so many elements where peers can read it (matching/laid.hpp). Null where there is none. Those of the last few counts
+    /// are kept, and made when the same count is asked for again (but for the design basic): data that are sent once do not pay for it.
     [[nodiscard]] std::shared_ptr<matching::shown_layout const> shown(std::int64_t count);
 
     /// The handle of one that cannot be freed, because the standard or the library keeps it; else null.
@@ -88,9 +89,15 @@ private:
     attribute_set attributes_;
     mutable std::mutex mutex_;
     std::string name_;
-    std::shared_ptr<matching::shown_layout const> shown_;
-    std::int64_t shown_count_ = 0;  ///< what shown() was asked for last
-    bool is_shown_ = false;         ///< and `shown_` is the answer
+    struct shown_count {
+        std::int64_t count = 0;  ///< 0: none
+        bool is_made = false;    ///< `layout` is the answer
+        std::shared_ptr<matching::shown_layout const> layout;
+    };
+    struct shown_counts {
+        std::array<shown_count, 4> all;  ///< the one that was asked for last is the first
+    };
+    std::unique_ptr<shown_counts> shown_;  ///< null: shown() was not asked for
 };
 
 [[noreturn, gnu::cold]] void throw_not_committed(char const* parameter);
