@@ -131,7 +131,7 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
         for (std::uint32_t idle = 0; idle < thresholds::background_spins + thresholds::background_yields; ++idle) {
             if (poller_.poll(thresholds::poll_budget, poller::caller::background) != 0)
                 idle = 0;
-            if (poller_.step_aside.load(std::memory_order_relaxed) || w.leaves())
+            if (poller_.step_aside.load(std::memory_order_relaxed) || poller_.has_deferred() || w.leaves())
                 break;
             if (idle < thresholds::background_spins)
                 base::cpu_relax();
@@ -139,9 +139,12 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
                 ::sched_yield();
         }
         poller_.look_for_deaths();
+        bool const again_at_once = poller_.has_deferred();
         poller_.release_token();
         if (poller_.step_aside.load(std::memory_order_relaxed) || w.leaves())
             return;
+        if (again_at_once)
+            continue;
         // While calls run for which no thread waits, the program may want a look at them.
         auto const look = outside_look.load(std::memory_order_acquire);
         bool const again = look != nullptr && look(poller_.long_wait_context, timed_out);

@@ -3,6 +3,7 @@
 #include "engine/common.hpp"
 
 #include "base/log.hpp"
+#include "heap/heap.hpp"
 
 #include <towline/error.hpp>
 
@@ -28,6 +29,14 @@ common::common(engine& self, setup&& s) : face(self), config(std::move(s)), owne
 bool common::in_child() const noexcept
 {
     return ::getpid() != owner_pid;
+}
+
+void* common::writable(peer whose, std::uint64_t where, std::size_t size) const
+{
+    auto const a = heap::unpack(where);
+    if (!config.shared_arena && a.arena != whose)
+        throw usage_error("an arena that is not its own");
+    return heap::attach(a, size);
 }
 
 void common::require_open() const

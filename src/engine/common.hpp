@@ -70,6 +70,9 @@ struct common {
     {
         return (peers[p].flags.load(std::memory_order_relaxed) & (peer_state::dead | peer_state::closed)) != 0;
     }
+    /// Memory of the peer's that it wants written. Throws usage_error where it lies in another arena than the peer's own, and what
+    /// heap::attach throws.
+    [[nodiscard]] void* writable(peer whose, std::uint64_t where, std::size_t size) const;
     /// Throws usage_error where the engine was closed, or this is a forked child.
     void require_open() const;
     [[nodiscard]] bool in_child() const noexcept;

@@ -218,16 +218,9 @@ void cooperation::on_help(peer source, std::span<std::byte const> payload)
     if (!kept || !common_.peers[source].maps)
         return common_.drop(source, "a call for help with a block that is not there");
     help job{source, *m, nullptr, nullptr};
-    auto const task = heap::unpack(m->task);
-    auto const destination = heap::unpack(m->destination);
     try {
-        // Only what the receiver may give is written: memory of its own arena.
-        if (!common_.config.shared_arena && (task.arena != source || destination.arena != source))
-            throw usage_error("an arena that is not its own");
-        if (task.offset % alignof(copy_task) != 0)
-            throw usage_error("a task that is not aligned");
-        job.task = static_cast<copy_task*>(heap::attach(task, sizeof(copy_task)));
-        job.destination = static_cast<std::byte*>(heap::attach(destination, kept->size));
+        job.task = copy_task::at(common_.writable(source, m->task, sizeof(copy_task)));
+        job.destination = static_cast<std::byte*>(common_.writable(source, m->destination, kept->size));
     } catch (error const& e) {
         return common_.drop(source, fmt::format("a call for help into {}", e.what()));
     }

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <towline/error.hpp>
 
 namespace towline::engine {
 
@@ -25,6 +26,14 @@ struct alignas(64) copy_task {
     std::atomic<std::uint32_t> tell{0};
     /// 1: the receiver writes past the caches (base/copy.hpp), and so does the sender. Set before the cursor.
     std::atomic<std::uint32_t> past_caches{0};
+
+    /// The sender, at the place that the receiver told. Throws usage_error for one that is not aligned.
+    [[nodiscard]] static copy_task* at(void* place)
+    {
+        if (reinterpret_cast<std::uintptr_t>(place) % 64 != 0)
+            throw usage_error("a task that is not aligned");
+        return static_cast<copy_task*>(place);
+    }
 };
 static_assert(sizeof(copy_task) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -94,6 +103,12 @@ public:
                 return {front_ - n, n};
             }
         }
+    }
+    /// The sender: nothing is left to take.
+    [[nodiscard]] bool is_over() const noexcept
+    {
+        std::uint64_t const word = task_.cursor.load(std::memory_order_acquire);
+        return number_of(word) != number_ || front_of(word) >= back_of(word) || back_of(word) > count_;
     }
     /// The sender's next share; none when all are taken, or when the task is used for another block by now.
     [[nodiscard]] copy_share take_back() noexcept

@@ -127,8 +127,13 @@ base::sleeper engine::sleeper(peer who) noexcept
 
 bool engine::has_ended(peer who) const noexcept
 {
+    return is_gone(who) || has_died(who);
+}
+
+bool engine::has_died(peer who) const noexcept
+{
     auto const& c = impl_->config;
-    return is_gone(who) || (c.is_dead != nullptr && c.is_dead(c.context, who));
+    return c.is_dead != nullptr && c.is_dead(c.context, who);
 }
 
 job::way_board* engine::ways() const noexcept
@@ -281,7 +286,15 @@ void engine::outlast_handlers()
     if (impl_->in_handler())
         return;
     wait_hold::let_go_outer(*impl_);
-    polling_pause const others_return(*impl_);
+    {
+        polling_pause const others_return(*impl_);
+    }
+    impl_->outlast_deferred();
+}
+
+void engine::defer(void (*function)(void* context), void* context)
+{
+    impl_->defer(function, context);
 }
 
 void engine::attend(transfer what) noexcept
@@ -321,6 +334,18 @@ void* engine::claim(std::uint64_t where, std::size_t size)
 std::byte const* engine::look(std::uint64_t where, std::size_t size)
 {
     return static_cast<std::byte const*>(heap::attach(heap::unpack(where), size));
+}
+
+std::uint64_t engine::offer(peer to, void* data, std::size_t size) noexcept
+{
+    std::uint64_t const where = share(to, data, size);
+    auto const& c = impl_->config;
+    return where != 0 && (c.shared_arena || heap::unpack(where).arena == c.rank) ? where : 0;
+}
+
+std::byte* engine::enter(peer whose, std::uint64_t where, std::size_t size)
+{
+    return static_cast<std::byte*>(impl_->writable(whose, where, size));
 }
 
 void engine::bring(void* to, std::byte const* from, std::size_t size) noexcept

@@ -272,6 +272,11 @@ public:
     /// rank's arena: a block that was handed over stays where its first owner allocated it, and outlives that rank. Throws what
     /// heap::attach throws.
     [[nodiscard]] std::byte const* look(std::uint64_t where, std::size_t size);
+    /// As share, of memory of this process's own arena that the peer is to write. 0: it lies elsewhere, too.
+    [[nodiscard]] std::uint64_t offer(peer, void* data, std::size_t size) noexcept;
+    /// What that peer's `offer` told of, to be written. Throws what heap::attach throws, and usage_error for an arena that is not the
+    /// peer's own.
+    [[nodiscard]] std::byte* enter(peer, std::uint64_t where, std::size_t size);
     /// Copies what `look` showed, as the engine copies mapped blocks that are too small for two; counts it.
     void bring(void* to, std::byte const* from, std::size_t size) noexcept;
 
@@ -282,6 +287,11 @@ public:
     void attend(transfer) noexcept;
     /// Copies and progress are on-loaded: setup::onload, and its thread runs.
     [[nodiscard]] bool onloads() const noexcept;
+
+    /// For a handler that has long work to do, which must not keep other threads from polling: calls the function soon, once, on a thread
+    /// that has just polled and does not poll now. It may send and must not wait or throw; several run at the same time, on several
+    /// threads. Never called if the engine is closed before.
+    void defer(void (*function)(void* context), void* context);
 
     /// Polls once, if no other thread does; runs at most `budget` handlers. The number of messages handled.
     int progress(int budget = 16);
@@ -343,6 +353,8 @@ public:
     [[nodiscard]] std::uint64_t sleeps() const noexcept;
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
+    /// Its process has ended, so that it writes nothing any more. (A peer that has_ended may have been lost by its transport alone.)
+    [[nodiscard]] bool has_died(peer) const noexcept;
     /// setup::oversubscribed.
     [[nodiscard]] bool is_oversubscribed() const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns
@@ -372,8 +384,8 @@ public:
     /// Blocks until all that was sent is taken, nothing lent is out, handlers returned (or timeout: false; but not while a peer copies).
     bool drain(std::chrono::nanoseconds timeout);
 
-    /// Blocks until handlers that run on other threads now have returned: before the caller ends what they use, as one of them may have
-    /// made the condition true for which the caller waited. Does nothing inside a handler.
+    /// Blocks until handlers and deferred work that run on other threads now have returned: before the caller ends what they use, as one
+    /// of them may have made the condition true for which the caller waited. Does nothing inside a handler.
     void outlast_handlers();
 
     /// Tries process_vm_readv against this process's neighbour or itself; false where a filter or Yama refuses. Used by towline info too.

@@ -187,7 +187,7 @@ nanoseconds onloading::poll_attentively(onload::helper_engine& self)
     auto const leaves = [&] {
         return poller_.step_aside.load(std::memory_order_relaxed) || is_wanted(self) || poller_.closed.load(std::memory_order_acquire);
     };
-    for (std::uint32_t idle = 0; idle < thresholds::attentive_polls && !leaves(); ++idle) {
+    for (std::uint32_t idle = 0; idle < thresholds::attentive_polls && !leaves() && !poller_.has_deferred(); ++idle) {
         if (poller_.poll(thresholds::poll_budget, poller::caller::background) != 0) {
             idle = 0;
             seen_.attentive_until = base::monotonic_ns() + thresholds::attention.count();

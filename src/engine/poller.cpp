@@ -4,13 +4,21 @@
 
 #include <towline/error.hpp>
 
+#include <sched.h>
+
 namespace towline::engine {
 
 void poller::release_token() noexcept
 {
     token_.release();
-    if (config.event == nullptr)
-        return;
+    if (config.event != nullptr)
+        wake_for_token();
+    if (has_deferred()) [[unlikely]]
+        run_deferred();
+}
+
+void poller::wake_for_token() noexcept
+{
     // A thread that found the token held may be asleep. Either it saw the token free, or this thread sees its wish: it raised the wish
     // before its barrier (event_count::prepare_wait), and looked at the token after it. See event_count::notify for the fences.
     if (config.fences == base::fence_side::notifier_fences)
@@ -19,6 +27,55 @@ void poller::release_token() noexcept
         std::atomic_signal_fence(std::memory_order_seq_cst);
     if (wants_token_.load(std::memory_order_relaxed) != 0) [[unlikely]]
         config.event->wake_all();
+}
+
+namespace {
+
+/// The thread runs what was deferred. What that defers in turn, by polls of its own, comes after it: nothing nests without a bound.
+thread_local bool runs_deferred [[gnu::tls_model("initial-exec")]] = false;
+
+} // namespace
+
+void poller::defer(void (*function)(void*), void* context)
+{
+    std::lock_guard const lock(deferred_mutex_);
+    deferred_.push_back({function, context});
+    deferred_waiting_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void poller::run_deferred() noexcept
+{
+    if (runs_deferred || in_child())
+        return;
+    runs_deferred = true;
+    if (in_berths_.load(std::memory_order_relaxed) != 0) {
+        // They sleep because this thread polls.
+        std::lock_guard const lock(berths_mutex_);
+        if (!berths_.empty())
+            berths_.back()->wake();
+    }
+    for (;;) {
+        deferred_work next{};
+        {
+            std::lock_guard const lock(deferred_mutex_);
+            if (deferred_.empty() || closed.load(std::memory_order_relaxed))
+                break;
+            next = deferred_.front();
+            deferred_.pop_front();
+            deferred_running_.fetch_add(1, std::memory_order_relaxed);
+            deferred_waiting_.fetch_sub(1, std::memory_order_relaxed);
+        }
+        next.function(next.context);
+        wake();
+        deferred_running_.fetch_sub(1, std::memory_order_release);
+    }
+    runs_deferred = false;
+}
+
+void poller::outlast_deferred() noexcept
+{
+    while (!runs_deferred && deferred_running_.load(std::memory_order_acquire) != 0)
+        ::sched_yield();
 }
 
 std::size_t poller::count_unweighted() const noexcept

@@ -3,13 +3,15 @@
 //
 // One thread polls at a time: the holder of the token. It is tried, never waited for. A thread that finds it held spins on its own
 // condition, and sleeps in the end: in its berth, where the end of its operation wakes it, or on the event count, where every handled
-// message and the release of the token do. Handlers and completions run under the token only.
+// message and the release of the token do. Handlers and completions run under the token only. What they defer, because it takes long, runs
+// without it, on the thread that let go of it, while another one polls.
 //
 // Written by the holder of the token: foreground_polls, deaths_seen, idle_polls_, busy_polls_. All else: any thread, no lock.
 
 #include "engine/common.hpp"
 
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -45,8 +47,15 @@ public:
     using common::common;
 
     [[nodiscard]] bool acquire_token() noexcept { return token_.try_acquire(config.one_thread); }
-    /// Lets another thread poll; wakes one that sleeps because it could not.
+    /// Lets another thread poll; wakes one that sleeps because it could not. Then runs what was deferred.
     void release_token() noexcept;
+
+    /// engine::defer.
+    void defer(void (*function)(void*), void* context);
+    /// Something was deferred that nobody has begun: whoever holds the token lets go of it.
+    [[nodiscard]] bool has_deferred() const noexcept { return deferred_waiting_.load(std::memory_order_relaxed) != 0; }
+    /// Deferred work that runs on other threads now has returned.
+    void outlast_deferred() noexcept;
 
     enum class caller { foreground, background };
     /// One round over everything; token held. The number of messages handled.
@@ -131,12 +140,22 @@ private:
     };
     neighbour yield_core() noexcept;
     void pay_turn_slow() noexcept;
+    void wake_for_token() noexcept;
+    void run_deferred() noexcept;
     int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }
 
     alignas(64) std::atomic<std::uint32_t> wants_token_{0};  ///< sleepers, some of which found the token held
+    std::atomic<std::uint32_t> deferred_waiting_{0};         ///< in `deferred_`
+    std::atomic<std::uint32_t> deferred_running_{0};
     std::atomic<std::uint32_t> event_sleepers_{0};  ///< waits that sleep on the event count
     std::atomic<std::uint32_t> in_berths_{0};       ///< waits that sleep in berths
     std::atomic<std::int64_t> owed_since_{0};       ///< when a thread was woken that may need this core; 0: none
+    std::mutex deferred_mutex_;
+    struct deferred_work {
+        void (*function)(void*);
+        void* context;
+    };
+    std::deque<deferred_work> deferred_;            ///< what handlers left for later
     std::mutex berths_mutex_;
     std::vector<berth*> berths_;                    ///< where threads sleep
     std::uint32_t idle_polls_ = 0;  ///< since something was handled

@@ -285,6 +285,8 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         } else if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
             slow.progressed = true;
+            if (has_deferred())
+                held.let_go();
         } else if (held.token && copier != nullptr && copier->help()) {  // two cores copy faster than one
             idle = 0;
         }

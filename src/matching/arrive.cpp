@@ -149,7 +149,9 @@ void core::on_here(engine::incoming& m)
     request* const r = match_or_add(from, h.letter, h.bytes, 0, h.token, [&](unexpected_message& u) { u.elsewhere = h.at; });
     if (r == nullptr)
         return;
-    in.bring(r->sink_, h.letter, from, h.bytes, h.at, r->result_);
+    if (in.is_to_be_deferred(r->sink_, h.bytes, h.at.form != 0))
+        return in.defer(*r, {.from = from, .letter = h.letter, .bytes = h.bytes, .token = h.token, .elsewhere = h.at});
+    in.bring(r->sink_, h.letter, from, h.bytes, h.at, h.token, r->result_);
     acknowledge(from, h.token);
     ends.finish(*r);
 }
@@ -166,6 +168,8 @@ void core::on_relayed(engine::incoming& m)
     request* const r = match_or_add(from, e, block.bytes, 0, 0, [&](unexpected_message& u) { u.elsewhere = block; });
     if (r == nullptr)
         return;
+    if (in.is_to_be_deferred(r->sink_, block.bytes, false))
+        return in.defer(*r, {.from = from, .letter = e, .bytes = block.bytes, .elsewhere = block});
     relaying.take(r->sink_, e, from, block, r->result_);
     ends.finish(*r);
 }

@@ -2,13 +2,14 @@
 // The matcher: its parts, and what takes several of them. Each part's header says what it owns, which thread may touch it, and what
 // common::lock guards there.
 //
-//   common      the engine, the options, the lock, short messages to other matchers   (base of this)
-//   requests    their begin, end and pool
-//   sends       sends that had not ended when they began; which peers asked this process to hold back
-//   contexts    the members of contexts, and which peers are dead
-//   unexpected  early messages, and the account of each sender
-//   relays      messages that are copied through a block, in and out at the same time
-//   deliveries  how a matched message's bytes reach its receive
+//   common            the engine, the options, the lock, short messages to other matchers   (base of this)
+//   requests          their begin, end and pool
+//   sends             sends that had not ended when they began; which peers asked this process to hold back
+//   contexts          the members of contexts, and which peers are dead
+//   unexpected        early messages, and the account of each sender
+//   relays            messages that are copied through a block, in and out at the same time
+//   laid_cooperation  data with gaps that both sides copy
+//   deliveries        how a matched message's bytes reach its receive
 //
 // The posted receives are here, under the lock: a message is looked for in them and added to the early ones in one step.
 
@@ -26,7 +27,8 @@ struct core final : common {
     posted_queue<request, posted_access> posted;
     unexpected_messages early{*this};
     relays relaying{*this, out};
-    deliveries in{*this, ends, groups, relaying, early};
+    laid_cooperation together{*this, out};
+    deliveries in{*this, ends, groups, relaying, early, together};
     std::atomic<std::uint64_t> ready_errors{0};
 
     // Sending (send.cpp).

@@ -1,25 +1,35 @@
 #pragma once
 // How the bytes of a matched message reach its receive, whichever way they come; and the receives whose bytes are still on their way.
 //
+// A handler leaves long unpacking to engine::defer, so that other threads make progress meanwhile.
+//
 // Any thread, no lock held. common::lock guards the chain of landings.
 
 #include "matching/contexts.hpp"
+#include "matching/laid_cooperation.hpp"
 #include "matching/relay.hpp"
 #include "matching/unexpected.hpp"
+
+#include <memory>
+#include <utility>
+#include <variant>
 
 namespace towline::matching {
 
 class deliveries;
 
-/// A matched message whose bytes are on their way.
+/// A matched message whose bytes are on their way, or wait for their unpacking.
 struct landing {
     deliveries* owner = nullptr;
     request* target = nullptr;  ///< null: nobody is told
-    chain_link<landing> link;
+    chain_link<landing> link{};
     peer from = 0;
     envelope letter;
     std::uint64_t bytes = 0;
-    std::unique_ptr<std::byte[]> temporary;  ///< until it is unpacked
+    std::unique_ptr<std::byte[]> temporary{};  ///< until it is unpacked
+    // Of unpacking that was deferred.
+    std::uint64_t token = 0;                   ///< to be acknowledged after it; 0: none
+    std::variant<std::monostate, here_block, relayed, engine::incoming> elsewhere{};  ///< the bytes, if they are not in `temporary`
 
     struct links {
         [[nodiscard]] static chain_link<landing>& of(landing& l) noexcept { return l.link; }
@@ -28,8 +38,8 @@ struct landing {
 
 class deliveries {
 public:
-    deliveries(common& c, requests& r, contexts const& x, relays& l, unexpected_messages& u) noexcept
-        : common_(c), requests_(r), contexts_(x), relays_(l), early_(u)
+    deliveries(common& c, requests& r, contexts const& x, relays& l, unexpected_messages& u, laid_cooperation& t) noexcept
+        : common_(c), requests_(r), contexts_(x), relays_(l), early_(u), together_(t)
     {
     }
 
@@ -48,10 +58,17 @@ public:
         else if (!bytes.empty())
             std::memcpy(to.data, bytes.data(), bytes.size());
     }
-    /// Copies the bytes of a *here* message, which is to be acknowledged then.
-    void bring(sink const&, envelope const&, peer from, std::uint64_t bytes, here_block const&, status&) noexcept;
+    /// Copies the bytes of a *here* message, which is to be acknowledged then. `token`: of its send, which may help; 0: it may not.
+    void bring(sink const&, envelope const&, peer from, std::uint64_t bytes, here_block const&, std::uint64_t token, status&) noexcept;
     /// Fetches the lent bytes, and finishes the request, here or when they have come.
     void deliver(request&, peer from, envelope const&, engine::incoming& message) noexcept;
+    /// The bytes of a message are long to unpack, and this thread polls.
+    [[nodiscard]] bool is_to_be_deferred(sink const& to, std::uint64_t bytes, bool has_gaps) const noexcept
+    {
+        return bytes >= thresholds::long_unpacking && (has_gaps || to.unpack != nullptr) && common_.engine_.in_handler();
+    }
+    /// Unpacks the bytes later, then acknowledges the token if there is one, and finishes the request.
+    void defer(request&, landing&&);
     /// Delivers an early message to the request that starts, acknowledges the message and gives its node back.
     void deliver(request&, unexpected_message&) noexcept;
     /// The end of an early message that no receive takes.
@@ -68,14 +85,21 @@ public:
     }
 
 private:
-    void bring_laid(sink const&, std::uint64_t bytes, here_block const&, status&) const;
+    void bring_laid(sink const&, peer from, std::uint64_t bytes, here_block const&, std::uint64_t token, status&) const;
+    /// Adds it to those that are under way.
+    [[nodiscard]] landing* begin(request&, landing&&);
     static void on_landed(void* landing, bool ok, engine::incoming& message);
+    static void unpack_deferred(void* landing);
+    void unpack(landing&, sink const&, status&);
+    /// The request that waits for the landing, which has ended. Null: none.
+    [[nodiscard]] request* end(landing&, status const*) noexcept;
 
     common& common_;
     requests& requests_;
     contexts const& contexts_;
     relays& relays_;
     unexpected_messages& early_;
+    laid_cooperation& together_;
     chain<landing, landing::links> landings_;
 };
 

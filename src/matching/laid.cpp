@@ -69,6 +69,7 @@ struct known {
     std::uint64_t bytes = 0, span = 0;  ///< that it was checked for
     layout::node_pointer kept;          ///< keeps `tree` what it is; null: a row
     std::int64_t begin = 0, extent = 0, count = 0;
+    bool is_from = false;               ///< `kept` is the side that is copied from
     layout::placed sent;
     std::shared_ptr<layout::copy_plan const> plan;  ///< null: only `sent` is known
     std::size_t weight = 0;
@@ -126,9 +127,14 @@ private:
     return *all;
 }
 
-/// The sender's layout, checked: remembered, or read from its form.
+/// The peer's layout, checked: remembered, or read from its form.
 [[nodiscard]] layout::placed read(laid_message const& m, bool remembers)
 {
+    if (m.form.empty()) {
+        if (m.bytes > m.memory.size())
+            throw layout::bad_layout("a row that is longer than its memory");
+        return layout::make_block(layout::kind::byte, static_cast<std::int64_t>(m.bytes));
+    }
     known k;
     if (remembers && trees().find(m.meaning, [&](known const& x) { return x.bytes == m.bytes && x.span <= m.memory.size(); }, k))
         return k.sent;
@@ -137,59 +143,79 @@ private:
     if (remembers) {
         if (layout::meaning_of(tree) != m.meaning)
             throw layout::bad_layout("a layout that means something else than its sender says");
-        trees().keep({m.meaning, m.bytes, m.memory.size(), {}, 0, 0, 0, tree, {}, m.form.size_bytes() * 2});
+        trees().keep({m.meaning, m.bytes, m.memory.size(), {}, 0, 0, 0, false, tree, {}, m.form.size_bytes() * 2});
     }
     return tree;
 }
 
 /// Null where that is nested too deep.
-[[nodiscard]] std::optional<layout::placed> tree_of(laid_sink const& to, std::int64_t count)
+[[nodiscard]] std::optional<layout::placed> tree_of(layout::datatype const* type, std::int64_t count)
 {
-    if (to.type == nullptr)
+    if (type == nullptr)
         return layout::make_block(layout::kind::byte, count);
     try {
-        return layout::elements_of(*to.type, count);
+        return layout::elements_of(*type, count);
     } catch (limit_error const&) {
         return std::nullopt;
     }
 }
 
+/// Between a peer's layout and the own one, which is the side that is copied from, or to.
+[[nodiscard]] shared_plan plan_with(layout::datatype const* type, std::int64_t count, bool is_from, laid_message const& m)
+{
+    layout_design const design = wished_design();
+    bool const remembers = m.form.empty() || m.meaning != layout::meaning{};
+    layout::placed const one = type != nullptr ? layout::elements_of(*type, std::min<std::int64_t>(count, 1)) : layout::placed{};
+    std::int64_t const extent = type != nullptr ? type->extent() : 0;
+    bool const plans_too = remembers && design == layout_design::optimized;
+    known k;
+    if (plans_too && plans().find(m.meaning,
+                                  [&](known const& x) {
+                                      return x.kept == one.tree && x.begin == one.displacement && x.extent == extent && x.count == count &&
+                                             x.is_from == is_from && x.bytes == m.bytes && x.span <= m.memory.size();
+                                  },
+                                  k))
+        return k.plan;
+    layout::placed const there = read(m, remembers);
+    auto const own = tree_of(type, count);
+    if (!own)
+        return nullptr;
+    auto plan = is_from ? std::make_shared<layout::copy_plan const>(there, *own) : std::make_shared<layout::copy_plan const>(*own, there);
+    if (plans_too)
+        plans().keep({m.meaning, m.bytes, m.memory.size(), one.tree, one.displacement, extent, count, is_from, {}, plan,
+                      plan->weight() + m.form.size_bytes() * 2});
+    return plan;
+}
+
 /// By way of a packed copy.
-void copy_and_unpack(laid_sink const& to, layout::placed const& sent, laid_message const& m)
+void copy_and_unpack(laid_sink const& to, laid_message const& m)
 {
     layout::stream const elements(*to.type, to.count);
     std::int64_t const bytes = std::min(static_cast<std::int64_t>(m.bytes), elements.size());
     auto const packed = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-    layout::copy_plan(layout::make_block(layout::kind::byte, bytes), sent).copy(packed.get(), m.memory.data());
+    layout::copy_plan(layout::make_block(layout::kind::byte, bytes), read(m, m.meaning != layout::meaning{}))
+        .copy(packed.get(), m.memory.data());
     elements.unpack(to.buffer, 0, bytes, packed.get());
 }
 
 } // namespace
 
+shared_plan plan_to(laid_sink const& to, laid_message const& m)
+{
+    return plan_with(to.type, to.count, false, m);
+}
+
+shared_plan plan_from(layout::datatype const& type, std::int64_t count, laid_message const& to)
+{
+    return plan_with(&type, count, true, to);
+}
+
 void copy_laid(laid_sink const& to, laid_message const& m)
 {
-    layout_design const design = wished_design();
-    bool const remembers = m.meaning != layout::meaning{};
-    layout::placed const one = to.type != nullptr ? layout::elements_of(*to.type, std::min<std::int64_t>(to.count, 1)) : layout::placed{};
-    std::int64_t const extent = to.type != nullptr ? to.type->extent() : 0;
-    bool const plans_too = remembers && design == layout_design::optimized;
-    known k;
-    if (plans_too && plans().find(m.meaning,
-                                  [&](known const& x) {
-                                      return x.kept == one.tree && x.begin == one.displacement && x.extent == extent &&
-                                             x.count == to.count && x.bytes == m.bytes && x.span <= m.memory.size();
-                                  },
-                                  k))
-        return k.plan->copy(to.buffer, m.memory.data());
-    layout::placed const sent = read(m, remembers);
-    auto const place = tree_of(to, to.count);
-    if (!place)
-        return copy_and_unpack(to, sent, m);
-    auto const plan = std::make_shared<layout::copy_plan const>(*place, sent);
-    plan->copy(to.buffer, m.memory.data());
-    if (plans_too)
-        plans().keep({m.meaning, m.bytes, m.memory.size(), one.tree, one.displacement, extent, to.count, {}, plan,
-                      plan->weight() + m.form.size_bytes() * 2});
+    if (auto const plan = plan_to(to, m))
+        plan->copy(to.buffer, m.memory.data());
+    else
+        copy_and_unpack(to, m);
 }
 
 } // namespace towline::matching

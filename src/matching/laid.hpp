@@ -67,9 +67,13 @@ struct laid_sink {
     layout::datatype const* type = nullptr;
     std::int64_t count = 0;
     void* buffer = nullptr;
+    /// What a sender that is to copy with the receiver has to know of it; null, or returns null, where that cannot be. Called with `owner`.
+    std::shared_ptr<shown_layout const> (*show)(void* owner) = nullptr;
+    void* owner = nullptr;
 };
 
-/// A message as the receiver sees it: `bytes` bytes of data in a span of memory, laid out as the form says.
+/// A message as the receiver sees it: `bytes` bytes of data in a span of memory, laid out as the form says; without a form they lie in a
+/// row. Or the receiver's memory, as the sender sees it.
 struct laid_message {
     std::span<std::byte const> memory;
     std::span<std::uint64_t const> form;
@@ -79,5 +83,12 @@ struct laid_message {
 
 /// Copies as many of the bytes as there is room for. Throws layout::bad_layout, std::bad_alloc. Any thread.
 void copy_laid(laid_sink const&, laid_message const&);
+
+using shared_plan = std::shared_ptr<layout::copy_plan const>;
+/// How a message is copied, remembered or made: from its memory to the sink's buffer. Null where the sink is nested too deep. Throws as
+/// copy_laid.
+[[nodiscard]] shared_plan plan_to(laid_sink const&, laid_message const&);
+/// The same at the sender, from `count` elements of its own to the receiver's memory.
+[[nodiscard]] shared_plan plan_from(layout::datatype const&, std::int64_t count, laid_message const& to);
 
 } // namespace towline::matching

@@ -26,6 +26,7 @@ core::core(engine::engine& e, options const& o) : common(e, o)
         {&handled<core, &core::on_here<wire::here>>, this},
         {&handled<core, &core::on_relayed>, this},
         {&handled<core, &core::on_here<wire::laid>>, this},
+        {&handled<laid_cooperation, &laid_cooperation::on_help>, &together},
     }};
     for (std::size_t k = 0; k < handlers.size(); ++k) {
         engine::handler_id const id = e.add_handler(handlers[k].function, handlers[k].part);

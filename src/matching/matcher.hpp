@@ -10,7 +10,8 @@
 //   4 KiB to 32 KiB, in the heap here: the message tells where the bytes are; the receiver copies them, and the send ends then
 //   1 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
 //                                at the same time, and the send has ended when it returns (relay.hpp)
-//   with gaps                    laid: as here, with the layout (laid.hpp); or relayed, packed on the way
+//   with gaps                    laid: as here, with the layout (laid.hpp), large ones copied by both sides (laid_cooperation.hpp); or
+//                                relayed, packed on the way
 //   synchronous mode             as the others, and the send ends only when a receive has matched
 //
 // Order: messages of one sender match receives of one context in the order in which they were sent, whatever their sizes and modes (sends

@@ -49,7 +49,7 @@ bool core::receive_next(pattern const& p, peer from, sink const& to, status& res
                                                             : false;
         if (!is_read || !is_ours(h.letter))
             return false;
-        in.bring(to, h.letter, from, h.bytes, h.at, result);
+        in.bring(to, h.letter, from, h.bytes, h.at, 0, result);  // it must not send
         token = h.token;
         return true;
     });

@@ -22,7 +22,7 @@ struct sink {
     void* data = nullptr;  ///< may be null with capacity 0; with `unpack`: its context
     std::uint64_t capacity = 0;
     /// False: the bytes cannot be what was sent for this receive (outcome::unlike). Must not throw, wait, or keep the bytes. Runs on a
-    /// thread that polls, or inside the call that starts the receive.
+    /// thread that polls (long ones: between its polls), or inside the call that starts the receive.
     bool (*unpack)(void* context, std::span<std::byte const> bytes) = nullptr;
     /// With `unpack`: where that would put so many bytes, so that they can be copied there directly. False as from `unpack`. May be null.
     bool (*lay)(void* context, std::uint64_t bytes, laid_sink& where) = nullptr;

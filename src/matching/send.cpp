@@ -172,6 +172,10 @@ bool matcher::start_send_laid(request& r, peer to, envelope const& e, laid_sourc
     try {
         c.start_in_slot(r, to, e, from.bytes, 1, true, [&](sends::opened const& slot) {
             shown_layout const& l = *from.shown;
+            {
+                core::guard const g(c);
+                slot.slot.laid.emplace(*from.type, from.count, from.buffer);
+            }
             wire::laid_header const header{e.context, e.source, e.tag, static_cast<std::uint32_t>(l.form().size()), slot.token, from.bytes,
                                            where, l.span(), form, {l.meaning().first, l.meaning().second}};
             c.post(to, wire::laid, bytes_of(header));

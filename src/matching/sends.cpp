@@ -33,6 +33,7 @@ request* sends::end_one(sending_slot& s, bool ok) noexcept
         r->result_.error = s.failed ? outcome::peer_died : outcome::ok;
         r->result_.cancelled = s.withdrawn && !s.failed;
     }
+    s.laid.reset();
     slots_.free(s);
     in_use_.fetch_sub(1, std::memory_order_relaxed);
     return r;
@@ -60,6 +61,28 @@ bool sends::end_unsent(opened const& o, std::uint8_t ends) noexcept
     if (ended != nullptr)
         requests_.finish(*ended);
     return true;
+}
+
+std::optional<sends::held> sends::hold(std::uint64_t token, peer to)
+{
+    common::guard const g(common_);
+    sending_slot* const s = slots_.find(token);
+    if (s == nullptr || s->to != to || !s->laid || std::exchange(s->helped, true))
+        return std::nullopt;
+    ++s->ends;
+    return held{*s->laid, s->bytes};
+}
+
+void sends::let_go(std::uint64_t token) noexcept
+{
+    request* r = nullptr;
+    {
+        common::guard const g(common_);
+        if (sending_slot* const s = slots_.find(token); s != nullptr)
+            r = end_one(*s, true);
+    }
+    if (r != nullptr)
+        requests_.finish(*r);
 }
 
 void sends::on_sent(void* slot, bool ok)

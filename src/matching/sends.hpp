@@ -6,14 +6,23 @@
 // lock.
 
 #include "base/slot_table.hpp"
+#include "layout/datatype.hpp"
 #include "matching/requests.hpp"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace towline::matching {
 
 class sends;
+
+/// What the sender of a laid message copies, if its receiver asks for help.
+struct laid_data {
+    layout::datatype type;
+    std::int64_t count = 0;
+    void const* buffer = nullptr;
+};
 
 struct sending_slot {
     sends* owner = nullptr;
@@ -24,7 +33,9 @@ struct sending_slot {
     bool wants_back = false;    ///< was cancelled, and the receiver has not answered
     bool withdrawn = false;
     bool failed = false;
+    bool helped = false;        ///< the receiver has asked for help
     std::uint64_t bytes = 0;
+    std::optional<laid_data> laid{};
 };
 
 class sends {
@@ -45,6 +56,14 @@ public:
     /// The message could not be sent. False: nothing is under way; true: the send has ended, or ends here, because its peer died. No lock
     /// held.
     [[nodiscard]] bool end_unsent(opened const&, std::uint8_t ends) noexcept;
+    /// The send of this token to this peer is one of a laid message, and does not end before `let_go` now. Once; nothing: it is none, or
+    /// was held before. No lock held.
+    struct held {
+        laid_data data;
+        std::uint64_t bytes = 0;
+    };
+    [[nodiscard]] std::optional<held> hold(std::uint64_t token, peer to);
+    void let_go(std::uint64_t token) noexcept;
     /// The engine's completion *sent* of a message with a slot.
     static void on_sent(void* slot, bool ok);
     /// Asks the receiver to give back the message of a send that has not ended (cancel.cpp).

@@ -42,6 +42,13 @@ inline constexpr std::uint32_t relay_looks = 4096;
 /// The memory of what was sent lately, by which rewritten data are recognized, covers this many bytes of messages.
 inline constexpr std::uint64_t relay_remembers = std::uint64_t{256} << 20;
 
+// Unpacking.
+
+/// From this size on a handler leaves it to a thread that does not poll (engine::defer): it takes a few microseconds.
+inline constexpr std::uint64_t long_unpacking = std::uint64_t{32} << 10;
+/// Laid messages are copied by both sides from this size on (and sizes::cooperate).
+inline constexpr std::uint64_t laid_together = std::uint64_t{128} << 10;
+
 // Early messages.
 
 /// What the account of a sender is charged for each, besides its bytes: about what a node takes.

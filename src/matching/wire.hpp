@@ -19,7 +19,8 @@ enum kind : unsigned {
     here = 8,         ///< here_header; the bytes are in the sender's heap until it is told that they were copied
     relayed = 9,      ///< relayed_header; the bytes come in a relay block (relay.hpp)
     laid = 10,        ///< laid_header; the same, and the data have gaps
-    kinds = 11,
+    help = 11,        ///< help_header, to the sender of a laid message: copy with me
+    kinds = 12,
 };
 
 /// 12 bytes: 8 bytes of data with their envelope are 20, and up to 44 fit one cell of a ring.
@@ -93,6 +94,24 @@ struct relayed_header {
 };
 static_assert(sizeof(relayed_header) == 32);
 inline constexpr std::uint32_t past_caches = 0x80000000;
+
+struct help_header {
+    std::uint64_t token;   ///< of the message, as in laid_header
+    std::uint64_t task;    ///< where the engine::copy_task is, as engine::offer tells it
+    std::uint32_t number;  ///< of its use
+    std::uint32_t words;   ///< of the form of the receiver's layout; 0: its data lie in a row
+    std::uint64_t bytes;   ///< of data that the receiver's layout has room for
+    std::uint64_t where;   ///< of the memory that it refers to, as engine::offer tells it
+    std::uint64_t span;    ///< bytes of that memory
+    std::uint64_t form;
+    std::uint64_t meaning[2];
+};
+static_assert(sizeof(help_header) == 72);
+[[nodiscard]] constexpr bool is_possible(help_header const& h) noexcept
+{
+    return h.token != 0 && h.task != 0 && h.where != 0 && (h.words == 0) == (h.form == 0) && static_cast<std::int64_t>(h.bytes) > 0 &&
+           static_cast<std::int64_t>(h.span) > 0;
+}
 
 struct matched_message {
     std::uint64_t token;

@@ -2,6 +2,7 @@
 
 #include "mpi/datatype.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -106,15 +107,22 @@ std::shared_ptr<matching::shown_layout const> datatype::shown(std::int64_t count
         return matching::shown_layout::make(layout_, count);
     std::shared_ptr<matching::shown_layout const> before;  // destroyed after the lock is released
     std::scoped_lock const lock(mutex_);
-    if (shown_count_ != count) {
-        before = std::exchange(shown_, nullptr);
-        shown_count_ = count;
-        is_shown_ = false;
-    } else if (!is_shown_) {
-        shown_ = matching::shown_layout::make(layout_, count);
-        is_shown_ = true;
+    if (!shown_)
+        shown_ = std::make_unique<shown_counts>();
+    auto& all = shown_->all;
+    auto const at = std::ranges::find(all, count, &shown_count::count);
+    if (at == all.end()) {
+        before = std::exchange(all.back(), {count, false, nullptr}).layout;
+        std::ranges::rotate(all, all.end() - 1);
+        return nullptr;
     }
-    return shown_;
+    std::rotate(all.begin(), at, at + 1);
+    shown_count& asked = all.front();
+    if (!asked.is_made) {
+        asked.layout = matching::shown_layout::make(layout_, count);
+        asked.is_made = true;
+    }
+    return asked.layout;
 }
 
 } // namespace towline::mpi

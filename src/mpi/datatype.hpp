@@ -10,6 +10,7 @@
 #include "mpi/handles.hpp"
 #include "mpi/object.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -58,7 +59,7 @@ public:
     [[nodiscard]] layout::short_plan const& briefly() const noexcept { return short_; }
 
     /// The layout of `count` elements in memory that peers can read (matching/laid.hpp); null if there is none. The second request for the
-    /// same count builds it and keeps it (in the basic design the first), so that data sent once do not pay for it.
+    /// same count builds it (in the basic design the first), so that data sent once do not pay for it; those of the last few counts are kept.
     [[nodiscard]] std::shared_ptr<matching::shown_layout const> shown(std::int64_t count);
 
     /// The handle of a datatype that cannot be freed, because the standard or the library keeps it; else null.
@@ -87,9 +88,15 @@ private:
     attribute_set attributes_;
     mutable std::mutex mutex_;
     std::string name_;
-    std::shared_ptr<matching::shown_layout const> shown_;
-    std::int64_t shown_count_ = 0;  ///< the count of the last call of shown()
-    bool is_shown_ = false;         ///< `shown_` is the layout of that count
+    struct shown_count {
+        std::int64_t count = 0;  ///< 0: none
+        bool is_made = false;    ///< `layout` is the answer
+        std::shared_ptr<matching::shown_layout const> layout;
+    };
+    struct shown_counts {
+        std::array<shown_count, 4> all;  ///< the one that was asked for last is the first
+    };
+    std::unique_ptr<shown_counts> shown_;  ///< null: shown() was not asked for
 };
 
 [[noreturn, gnu::cold]] void throw_not_committed(char const* parameter);

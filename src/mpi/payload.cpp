@@ -62,7 +62,7 @@ matching::laid_source payload::source(matching::shown_layout const* shown) const
 bool payload::lay(void* self, std::uint64_t bytes, matching::laid_sink& where)
 {
     auto const& p = *static_cast<payload const*>(self);
-    where = {&p.type_->layout(), p.count_, p.buffer_};
+    where = {&p.type_->layout(), p.count_, p.buffer_, [](void* owner) { return static_cast<payload const*>(owner)->shown(); }, self};
     return p.holds_whole_elements(bytes);
 }
 

@@ -56,6 +56,7 @@ ROWS = {
     "synchronous": Walk("synchronous", "plain", 100, 50),
     "here": Walk("message", "heap", 16 * KIB, 50, none=("bytes_cooperated", "bytes_relayed")),
     "laid": Walk("strided", "heap", 64 * KIB, 20, share=0.9),
+    "laid, by both sides": Walk("strided", "heap", 2 * MIB, 60, share=0, needs="cores"),
     "pipelined": Walk("strided", "plain", 64 * KIB, 20, share=0.9),
     "relayed": Walk("message", "plain", 64 * KIB, 50, share=0.9),
     "relayed past the caches": Walk("message", "heap", 64 * KIB, 50, share=0.9),

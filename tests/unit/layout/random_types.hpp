@@ -219,13 +219,21 @@ struct memory {
     std::vector<std::byte> bytes;
 };
 
+/// As many times `rounds` as TOWLINE_TEST_TYPES in the environment is times the 1500 types of an ordinary test.
+inline unsigned as_many_as_asked(unsigned rounds)
+{
+    char const* const wanted = std::getenv("TOWLINE_TEST_TYPES");
+    return wanted == nullptr ? rounds : static_cast<unsigned>(std::max(1.0, std::strtod(wanted, nullptr) / 1500 * rounds));
+}
+
 /// Calls test(maker) with a new seed each time; with TOWLINE_TEST_SEED in the environment once, with that one. Stops at a failure.
 template <class Test>
 void with_seeds(unsigned rounds, Test test)
 {
     char const* const given = std::getenv("TOWLINE_TEST_SEED");
     unsigned const first = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device{}();
-    for (unsigned i = 0; i < (given != nullptr ? 1 : rounds); ++i) {
+    unsigned const all = given != nullptr ? 1 : as_many_as_asked(rounds);
+    for (unsigned i = 0; i < all; ++i) {
         unsigned const seed = first + i;
         SCOPED_TRACE("repeat with TOWLINE_TEST_SEED=" + std::to_string(seed));
         maker random(seed);

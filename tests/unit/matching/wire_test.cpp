@@ -12,7 +12,7 @@ namespace wire = towline::matching::wire;
 
 static_assert(wire::eager == 0 && wire::ready == 1 && wire::synchronous == 2 && wire::lent == 3 && wire::matched == 4 &&
               wire::throttle == 5 && wire::withdraw == 6 && wire::withdrawn == 7 && wire::here == 8 && wire::relayed == 9 &&
-              wire::laid == 10 && wire::kinds == 11);
+              wire::laid == 10 && wire::help == 11 && wire::kinds == 12);
 static_assert(wire::is_ready == 1 && wire::wants_match == 2);
 static_assert(sizeof(wire::eager_header) == 12 && offsetof(wire::eager_header, context) == 0 && offsetof(wire::eager_header, source) == 4 &&
               offsetof(wire::eager_header, tag) == 8);
@@ -28,6 +28,10 @@ static_assert(sizeof(wire::laid_header) == 72 && offsetof(wire::laid_header, sou
               offsetof(wire::laid_header, bytes) == 24 && offsetof(wire::laid_header, where) == 32 &&
               offsetof(wire::laid_header, span) == 40 && offsetof(wire::laid_header, form) == 48 &&
               offsetof(wire::laid_header, meaning) == 56);
+static_assert(sizeof(wire::help_header) == 72 && offsetof(wire::help_header, task) == 8 && offsetof(wire::help_header, number) == 16 &&
+              offsetof(wire::help_header, words) == 20 && offsetof(wire::help_header, bytes) == 24 &&
+              offsetof(wire::help_header, where) == 32 && offsetof(wire::help_header, span) == 40 &&
+              offsetof(wire::help_header, form) == 48 && offsetof(wire::help_header, meaning) == 56);
 static_assert(sizeof(wire::relayed_header) == 32 && offsetof(wire::relayed_header, source) == 4 && offsetof(wire::relayed_header, tag) == 8 &&
               offsetof(wire::relayed_header, bytes) == 12 && offsetof(wire::relayed_header, number) == 16 &&
               offsetof(wire::relayed_header, ready) == 20 && offsetof(wire::relayed_header, where) == 24);

@@ -1,5 +1,6 @@
 // Datatypes: predefined ones by the values of the ABI, constructors by the examples and rules of the standard, life and death of handles.
 
+#include "mpi/datatype.hpp"
 #include "running.hpp"
 
 #include <array>
@@ -297,6 +298,29 @@ TEST_F(datatypes, a_long_chain_ends_without_deep_calls)
     }
     EXPECT_EQ(shape_of(last), (shape{4, 0, 4, 0, 4}));
     EXPECT_EQ(MPI_Type_free(&last), MPI_SUCCESS);
+}
+
+TEST_F(datatypes, layouts_of_several_counts_are_shown_from_the_second_time_on)
+{
+    MPI_Datatype type = make(MPI_Type_vector, 1000, 1, 2, MPI_DOUBLE);
+    ASSERT_EQ(MPI_Type_commit(&type), MPI_SUCCESS);
+    auto& t = towline::mpi::get(type, "type");
+    if (towline::matching::wished_design() == towline::matching::layout_design::basic || t.shown(9) != nullptr || t.shown(9) == nullptr)
+        GTEST_SKIP() << "layouts are not kept, or there is no shared heap";
+    constexpr int counts[] = {1, 5, 2, 7};
+    for (int const count : counts)
+        EXPECT_EQ(t.shown(count), nullptr);
+    for (int turn = 0; turn < 3; ++turn) {
+        for (int const count : counts) {
+            auto const shown = t.shown(count);
+            ASSERT_NE(shown, nullptr);
+            EXPECT_EQ(shown->span(), static_cast<std::uint64_t>(1999 * 8 * count));
+            EXPECT_EQ(shown, t.shown(count));
+        }
+    }
+    EXPECT_EQ(t.shown(3), nullptr);  // takes the place of the one that was asked for the longest ago
+    EXPECT_NE(t.shown(7), nullptr);
+    EXPECT_EQ(t.shown(1), nullptr);
 }
 
 TEST_F(datatypes, wrong_arguments_are_refused)
