@@ -5,7 +5,7 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test test-programs asan tsan clang bench bench-mpi bench-layout fuzz install clean
+.PHONY: help packages build demo test test-programs soak asan tsan clang bench bench-mpi bench-layout fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -35,6 +35,10 @@ test: build ## every test
 test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's test suites, NetPIPE, NumPy, binaries that cross over (SUITES="mpich netpipe")
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpiexec mpi_abi
 	python3 tests/suites/all.py $(SUITES)
+
+soak: build/release/build.ninja ## random messages, calls and operations over a network that loses, doubles and delays packets, every byte checked (SECONDS=600)
+	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc program_soak mpi_soak
+	TOWLINE=build/release/bin/towline TOWLINE_SOAK_SECONDS=$(or $(SECONDS),600) python3 tests/programs/soak_test.py
 
 asan: build/asan/build.ninja ## every test under the address and undefined-behaviour sanitizers
 	cmake --build build/asan -j $(JOBS)
