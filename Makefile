@@ -38,7 +38,7 @@ test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's 
 
 soak: build/release/build.ninja ## random messages, calls and operations over a network that loses, doubles and delays packets, every byte checked (SECONDS=600)
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc program_soak mpi_soak
-	TOWLINE=build/release/bin/towline TOWLINE_SOAK_SECONDS=$(or $(SECONDS),600) python3 tests/programs/soak_test.py
+	TOWLINE=build/release/bin/towline TOWLINE_TEST_SOAK=$(or $(SECONDS),600) python3 tests/programs/soak_test.py
 
 asan: build/asan/build.ninja ## every test under the address and undefined-behaviour sanitizers
 	cmake --build build/asan -j $(JOBS)

@@ -1,5 +1,5 @@
 """Random messages, calls and collective operations over packets that get lost, doubled, late, damaged: every byte is checked (soak.cpp,
-tests/mpi/soak.c). Some seconds in `make test`; `make soak` sets TOWLINE_SOAK_SECONDS. The seed is printed; TOWLINE_TEST_SEED repeats it."""
+tests/mpi/soak.c). Some seconds in `make test`; `make soak` sets TOWLINE_TEST_SOAK. The seed is printed; TOWLINE_TEST_SEED repeats it."""
 
 import os
 import random
@@ -9,7 +9,7 @@ import unittest
 import harness
 from harness import JobTest, SANITIZED, program
 
-SECONDS = float(os.environ.get("TOWLINE_SOAK_SECONDS", "0"))  # 0: each pair below once, shortly
+SECONDS = float(os.environ.get("TOWLINE_TEST_SOAK", "0"))  # 0: each pair below once, shortly
 SEED = int(os.environ.get("TOWLINE_TEST_SEED", "0")) or random.SystemRandom().getrandbits(32)
 
 FAULTS = {
