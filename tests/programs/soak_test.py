@@ -3,6 +3,7 @@ tests/mpi/soak.c). Some seconds in `make test`; `make soak` sets TOWLINE_TEST_SO
 
 import os
 import random
+import signal
 import time
 import unittest
 
@@ -16,7 +17,7 @@ FAULTS = {
     "none": "",
     "loss": "loss=0.01",
     "much_loss": "loss=0.2",
-    "bursts": "burst=0.001,burst_length=44",
+    "bursts": "burst=0.005,burst_length=8",
     "doubled": "duplicate=0.2",
     "late": "reorder=0.2,late_ns=2000000",
     "far": "loss=0.005,delay_ns=1000000",
@@ -57,6 +58,27 @@ class Soak(JobTest):
         for number, case in enumerate(SHORT):
             with self.subTest(case=case, seed=SEED + number):
                 self.soak(*case, 0.7, SEED + number)
+
+    @unittest.skipIf(SECONDS, "the long one runs")
+    def test_a_rank_that_is_killed(self):
+        """Under loss, too, its death is told on all hosts at once."""
+        for what in PROGRAMS:
+            env = {**self.env, "TOWLINE_TEST_DATAGRAM_FAULTS": f"loss=0.2,seed={SEED}"}
+            with self.subTest(program=what), self.start(4, PROGRAMS[what], "60", str(SEED), options=JOBS["two_hosts_of_two"][1], env=env) as job:
+                time.sleep(1)
+                self.assertIsNone(job.poll())
+                ranks = []
+                for pid in harness.processes_with(self.mark):
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        if file.read().startswith(PROGRAMS[what].encode()):
+                            ranks.append(pid)
+                self.assertEqual(len(ranks), 4)
+                os.kill(max(ranks), signal.SIGKILL)
+                begin = time.monotonic()
+                _, err = job.communicate(timeout=60)
+            self.assertEqual(job.returncode, 128 + signal.SIGKILL, err)
+            self.assertRegex(err, r"towline: rank \d \(pid \d+ on (localhost|127\.0\.0\.1)\) was killed by signal 9")
+            self.assertLess(time.monotonic() - begin, 30 if SANITIZED else 5)
 
     @unittest.skipUnless(SECONDS, "make soak")
     def test_long(self):
