@@ -60,7 +60,7 @@ bench: packages ## measures everything against limits and other libraries, print
 	@if command -v cargo >/dev/null; then \
 	  cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
 	  || echo "iceoryx2 could not be built (Rust 1.89 or newer): not measured"; else echo "no cargo here: iceoryx2 is not measured"; fi
-	@find build/bench -maxdepth 1 -name '*.jsonl' ! -name 'mpi_*' -delete; failed=0; \
+	@find build/bench -maxdepth 1 -name '*.jsonl' ! -name 'mpi_*' ! -name 'net_*' -delete; failed=0; \
 	python3 bench/conduct.py $(if $(QUICK),--quick) || failed=1; \
 	if [ -x build/bench/bin/bench_serialize ]; then build/bench/bin/bench_serialize $(if $(QUICK),--quick) >/dev/null || failed=1; fi; \
 	python3 bench/compile_time.py $(if $(QUICK),--quick) || failed=1; \
