@@ -5,7 +5,7 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test test-programs soak asan tsan clang bench bench-mpi bench-layout fuzz install clean
+.PHONY: help packages build demo test test-programs soak asan tsan clang bench bench-mpi bench-layout bench-net fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -83,6 +83,10 @@ bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other 
 
 bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
 	$(call measure_libraries,bench/layout)
+
+bench-net: build/release/build.ninja ## measures the network between namespaces: MPI libraries over TCP, sockets, loss, crowds; as root (QUICK=1: under 4 minutes)
+	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
+	@failed=0; python3 bench/net measure $(if $(QUICK),--quick) || failed=1; python3 bench/net table; exit $$failed
 
 fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, network packets and layouts, with Clang and the sanitizers (SECONDS=60 each)
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive fuzz_packets fuzz_layouts

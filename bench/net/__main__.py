@@ -13,7 +13,7 @@ from mpi import peers  # noqa: E402
 from mpi.progress import Progress  # noqa: E402
 from mpi.records import Results  # noqa: E402
 from mpi.subjects import ROOT, Places  # noqa: E402
-from net import report  # noqa: E402
+from net import programs, report  # noqa: E402
 from net.measure import House, Impossible, Plan  # noqa: E402
 from net.subjects import subjects  # noqa: E402
 
@@ -27,6 +27,7 @@ def measure(options: argparse.Namespace) -> int:
     missing = [] if options.offline else peers.install(places)
     for line in (*missing, *peers.build(places, [], ("bench", "connect"))):
         progress.say(line)
+    failed = programs.build(places)
     if (load := os.getloadavg()[0]) > 0.5:
         progress.say(f"warning: the load of this machine is {load:.1f}: something else is running, these figures are noise")
     plan = Plan.of(options.quick)
@@ -34,7 +35,7 @@ def measure(options: argparse.Namespace) -> int:
     if not plan.only:
         for old in options.out.glob("net_*.jsonl"):
             old.unlink()
-    house = House(places, subjects(places), plan, options.out, options.programs, progress)
+    house = House(places, subjects(places), plan, options.out, progress)
     try:
         house.run()
     except Impossible as e:
@@ -42,9 +43,9 @@ def measure(options: argparse.Namespace) -> int:
     progress.say(f"measured in {progress.seconds():.0f} s")
     for fault in house.faults:
         progress.say("left out: " + fault)
-    for failure in house.failures:
+    for failure in (*failed, *house.failures):
         progress.say("FAILED " + failure)
-    return 1 if house.failures else 0
+    return 1 if failed or house.failures else 0
 
 
 def main() -> int:
@@ -55,7 +56,6 @@ def main() -> int:
     p.add_argument("--only", default="", help="regular expressions with commas between: only '2 x 2 bcast 65536' and the like that one of "
                                               "them matches, or 'connect', 'transport', 'incast'")
     p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
-    p.add_argument("--programs", type=pathlib.Path, default=OUT, help="where its benchmarks were built (build/bench)")
     p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines go (build/bench)")
     p.add_argument("--strict", action="store_true", help="table: ends with 1 if something asked for is not reached")
     options = p.parse_args()

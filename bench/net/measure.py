@@ -1,5 +1,5 @@
 """Measures between hosts: the ranks of every library by turns, with the raw ping-pong read between any two; then ranks that meet all others,
-in runs of their own; then the transport beside sockets (bench_datagram) and its crowds (bench_net_incast)."""
+in runs of their own; then the transport beside sockets (bench/datagram.cpp), and a crowd of senders (incast.cpp)."""
 from __future__ import annotations
 
 import contextlib
@@ -17,6 +17,7 @@ from mpi.peers import program
 from mpi.progress import Progress
 from mpi.records import Record, record, write
 from mpi.subjects import Places
+from net import programs
 from net.hosts import Hosts, Impossible
 from net.stages import CONNECTED, STAGES, Stage
 from net.subjects import Subject
@@ -82,9 +83,8 @@ class Figure:
 
 
 class House:
-    def __init__(self, places: Places, everyone: list[Subject], plan: Plan, out: pathlib.Path, build: pathlib.Path,
-                 progress: Progress) -> None:
-        self.places, self.plan, self.out, self.build, self.progress = places, plan, out, build, progress
+    def __init__(self, places: Places, everyone: list[Subject], plan: Plan, out: pathlib.Path, progress: Progress) -> None:
+        self.places, self.plan, self.out, self.progress = places, plan, out, progress
         self.failures: list[str] = []  # of Towline and of what is done by hand
         self.faults: list[str] = []    # of peers
         self.about: list[Record] = []
@@ -201,10 +201,9 @@ class House:
 
     def _transport(self) -> None:
         """bench_datagram over loopback, and between two hosts."""
-        binary = self.build / "bin/bench_datagram"
+        binary = programs.binary(self.places, "datagram")
         if not binary.exists():
-            self.failures.append(f"there is no {binary}")
-            return
+            return  # that was told when it was built
         rounds = ["--rounds", "3" if self.plan.quick else "12"]
         with Hosts(2) as hosts:
             between = ",".join(word for pair in zip(hosts.names, hosts.addresses) for word in pair)
@@ -220,9 +219,8 @@ class House:
                 write(self.out, "transport_" + place.replace(" ", ""), records, keep=False, bench="net")
 
     def _incast(self) -> None:
-        binary = self.build / "bin/bench_net_incast"
+        binary = programs.binary(self.places, "incast")
         if not binary.exists():
-            self.failures.append(f"there is no {binary}")
             return
         made: list[Record] = []
         for number in range(1 if self.plan.quick else 5):
