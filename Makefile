@@ -36,7 +36,7 @@ test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's 
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpiexec mpi_abi
 	python3 tests/suites/all.py $(SUITES)
 
-soak: build/release/build.ninja ## random messages, calls and operations over a network that loses, doubles and delays packets, every byte checked (SECONDS=600)
+soak: build/release/build.ninja ## random messages and calls over a network that loses packets, every byte checked (SECONDS=600)
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc program_soak mpi_soak
 	TOWLINE=build/release/bin/towline TOWLINE_TEST_SOAK=$(or $(SECONDS),600) python3 tests/programs/soak_test.py
 
@@ -84,7 +84,7 @@ bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other 
 bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
 	$(call measure_libraries,bench/layout)
 
-bench-net: build/release/build.ninja ## measures the network between namespaces: MPI libraries over TCP, sockets, loss, crowds; as root (QUICK=1: under 4 minutes)
+bench-net: build/release/build.ninja ## measures networks: MPI libraries over TCP, sockets, loss, crowds; as root (QUICK=1: under 4 minutes)
 	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
 	@failed=0; python3 bench/net measure $(if $(QUICK),--quick) || failed=1; python3 bench/net table; exit $$failed
 

@@ -8,7 +8,8 @@
 //     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
 //     bench --wait                                          two ranks: what waiting costs
 //
-// --allocate: big blocks of the heap come from MPI_Alloc_mem; --room: MiB of each of the two. Cases (bench_mixed.h and bench_threads.h have more):
+// --allocate: big blocks of the heap come from MPI_Alloc_mem; --room: MiB of each of the two.
+// Cases (bench_mixed.h and bench_threads.h have more):
 //   latency    MPI_Send and MPI_Recv there and back; a sample is one way
 //   first      that, of ranks that have done nothing but a barrier, without warming up (--alone)
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message

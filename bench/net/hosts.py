@@ -83,6 +83,6 @@ class Hosts:
 
     def sent(self, i: int) -> int:
         """Bytes that host i has sent."""
-        shown = subprocess.run(("ip", "netns", "exec", self.names[i], "cat", "/sys/class/net/host0/statistics/tx_bytes"), capture_output=True,
-                               text=True, check=True)
+        path = "/sys/class/net/host0/statistics/tx_bytes"
+        shown = subprocess.run(("ip", "netns", "exec", self.names[i], "cat", path), capture_output=True, text=True, check=True)
         return int(shown.stdout)

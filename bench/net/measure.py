@@ -1,5 +1,5 @@
-"""Measures between hosts: the ranks of every library by turns, with the raw ping-pong read between any two; then ranks that meet all others,
-in runs of their own; then the transport beside sockets (bench/datagram.cpp), and a crowd of senders (incast.cpp)."""
+"""Measures between hosts: the ranks of every library by turns, with the raw ping-pong read between any two; then ranks that meet all
+others, in runs of their own; then the transport beside sockets (bench/datagram.cpp), and a crowd of senders (incast.cpp)."""
 from __future__ import annotations
 
 import contextlib
@@ -123,7 +123,7 @@ class House:
             cpus = sorted(os.sched_getaffinity(0))
             limits = thermometer(self.places.programs / "limits", (cpus[0], cpus[1]))
             ends.callback(limits.leave)
-            for s in self._among(stage is STAGES[0]):
+            for s in self._among(stage == STAGES[0]):
                 self.progress.now(f"{stage.place()}: starting {s.name}")
                 if pair := self._start(s, stage, hosts):
                     pairs[s.name] = pair
@@ -223,7 +223,8 @@ class House:
                     continue
                 for line in ran.stdout.splitlines():  # what is bare loses more where something else runs
                     if " failed: " in line:
-                        self._failed("towline" if " towline" in line and "towline/bare" not in line else "by hand", f"{place}: {' '.join(line.split())}")
+                        ours = " towline" in line and "towline/bare" not in line
+                        self._failed("towline" if ours else "by hand", f"{place}: {' '.join(line.split())}")
                 records = [json.loads(line) | {"bench": "net", "place": place} for line in path.read_text().splitlines()]
                 path.unlink()
                 write(self.out, "transport_" + place.replace(" ", ""), records, keep=False, bench="net")

@@ -30,7 +30,11 @@ public:
     std::uint64_t draw() { return mix(state_ += 0x9e3779b97f4a7c15); }
     std::size_t below(std::size_t n) { return draw() % n; }
     /// As many small ones as long ones; below `most`, a power of two.
-    std::size_t size(std::size_t most) { return draw() & ((std::size_t{1} << below(static_cast<std::size_t>(std::countr_zero(most)) + 1)) - 1); }
+    std::size_t size(std::size_t most)
+    {
+        std::size_t const bits = below(static_cast<std::size_t>(std::countr_zero(most)) + 1);
+        return draw() & ((std::size_t{1} << bits) - 1);
+    }
 
 private:
     std::uint64_t state_;

@@ -64,7 +64,8 @@ class Soak(JobTest):
         """Under loss, too, its death is told on all hosts at once."""
         for what in PROGRAMS:
             env = {**self.env, "TOWLINE_TEST_DATAGRAM_FAULTS": f"loss=0.2,seed={SEED}"}
-            with self.subTest(program=what), self.start(4, PROGRAMS[what], "60", str(SEED), options=JOBS["two_hosts_of_two"][1], env=env) as job:
+            options = JOBS["two_hosts_of_two"][1]
+            with self.subTest(program=what), self.start(4, PROGRAMS[what], "60", str(SEED), options=options, env=env) as job:
                 time.sleep(1)
                 self.assertIsNone(job.poll())
                 ranks = []

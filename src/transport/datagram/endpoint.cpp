@@ -218,8 +218,8 @@ void endpoint::give_up(peer who, std::string why, bool link_only)
 
 void endpoint::lose(peer who)
 {
-    give_up(who, fmt::format("it has answered no packet for {:g} s: its machine or the network is down, packets are filtered, or it is stopped "
-                             "(TOWLINE_LINK_TIMEOUT)", static_cast<double>(config_.patience) / 1e9), true);
+    give_up(who, fmt::format("it has answered no packet for {:g} s: its machine or the network is down, packets are filtered, or it is "
+                             "stopped (TOWLINE_LINK_TIMEOUT)", static_cast<double>(config_.patience) / 1e9), true);
 }
 
 /// Nothing is sent to this peer any more; what it has sent may still arrive.
