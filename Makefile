@@ -5,7 +5,7 @@ SUDO  := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 RUN   := build/release/bin/towline run
 DECK  ?= 64
 
-.PHONY: help packages build demo test test-programs asan tsan clang bench bench-mpi bench-layout fuzz install clean
+.PHONY: help packages build demo test test-programs soak asan tsan clang bench bench-mpi bench-layout bench-net fuzz install clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,6 +36,10 @@ test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's 
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpiexec mpi_abi
 	python3 tests/suites/all.py $(SUITES)
 
+soak: build/release/build.ninja ## random messages and calls over a network that loses packets, every byte checked (SECONDS=600)
+	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc program_soak mpi_soak
+	TOWLINE=build/release/bin/towline TOWLINE_TEST_SOAK=$(or $(SECONDS),600) python3 tests/programs/soak_test.py
+
 asan: build/asan/build.ninja ## every test under the address and undefined-behaviour sanitizers
 	cmake --build build/asan -j $(JOBS)
 	ctest --test-dir build/asan --output-on-failure
@@ -56,7 +60,7 @@ bench: packages ## measures everything against limits and other libraries, print
 	@if command -v cargo >/dev/null; then \
 	  cd bench/peers/iceoryx2 && cargo build -q --release --locked --target-dir ../../../build/bench/iceoryx2 \
 	  || echo "iceoryx2 could not be built (Rust 1.89 or newer): not measured"; else echo "no cargo here: iceoryx2 is not measured"; fi
-	@find build/bench -maxdepth 1 -name '*.jsonl' ! -name 'mpi_*' -delete; failed=0; \
+	@find build/bench -maxdepth 1 -name '*.jsonl' ! -name 'mpi_*' ! -name 'net_*' -delete; failed=0; \
 	python3 bench/conduct.py $(if $(QUICK),--quick) || failed=1; \
 	if [ -x build/bench/bin/bench_serialize ]; then build/bench/bin/bench_serialize $(if $(QUICK),--quick) >/dev/null || failed=1; fi; \
 	python3 bench/compile_time.py $(if $(QUICK),--quick) || failed=1; \
@@ -79,6 +83,10 @@ bench-mpi: build/release/build.ninja ## measures MPI on Towline and three other 
 
 bench-layout: build/release/build.ninja ## measures derived datatypes, the patterns of real programs, on the same libraries (QUICK=1: under 3 minutes)
 	$(call measure_libraries,bench/layout)
+
+bench-net: build/release/build.ninja ## measures networks: MPI libraries over TCP, sockets, loss, crowds; as root (QUICK=1: under 4 minutes)
+	cmake --build build/release -j $(JOBS) --target towline-tool mpiexec mpi_abi towline-malloc
+	@failed=0; python3 bench/net measure $(if $(QUICK),--quick) || failed=1; python3 bench/net table; exit $$failed
 
 fuzz: build/fuzz/build.ninja ## libFuzzer on the archive's decoder, network packets and layouts, with Clang and the sanitizers (SECONDS=60 each)
 	cmake --build build/fuzz -j $(JOBS) --target fuzz_archive fuzz_packets fuzz_layouts

@@ -1,12 +1,12 @@
-// The datagram transport over the loopback interface, two pinned processes, against UDP sockets by hand.
+// The datagram transport against sockets by hand, two pinned processes over loopback, or in the two network namespaces that
+// TOWLINE_BENCH_HOSTS names (NAME,ADDRESS,NAME,ADDRESS).
 //
 //   raw/plain, raw/offload   sendto and recvfrom; with segmentation and receive offload. The stream has a window of 2 MiB, as little as
-//   keeps
-//                            the receive buffer from overrunning, and nothing else
+//                            keeps the receive buffer from overrunning, and nothing else
+//   tcp                      a connection without delay
 //   link                     datagram::link over UDP alone: no numbers, nothing is sent again
 //   towline                  the component: /lent sends from where the bytes lie, /copied from a copy; /encrypted; /bare is the component
-//   with
-//                            the protocol off; /loss0 to /loss20: a link that loses so many percent of the datagrams of both sides
+//                            with the protocol off; /loss0 to /loss20: a link that loses so many percent of the datagrams of both sides
 //
 //   message   one way: half of a round trip
 //   stream    per message of a one-way stream of 16 MiB, until the receiver has said that it has all of them
@@ -21,9 +21,14 @@
 #include "transport/datagram/udp_link.hpp"
 
 #include <arpa/inet.h>
+#include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <sched.h>
+#include <sstream>
 #include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,7 +43,7 @@ constexpr std::size_t stream_bytes = std::size_t{16} << 20;
 constexpr std::size_t train = 44 * 1472;       // what one sending by offload takes
 constexpr std::size_t window = std::size_t{2} << 20;
 
-enum class role : int { rest, raw_echo, raw_sink, link_echo, link_sink, component };
+enum class role : int { rest, raw_echo, raw_sink, tcp_echo, tcp_sink, link_echo, link_sink, component };
 struct variant {
     char const* name;
     dg::config config;
@@ -50,6 +55,7 @@ variant const variants[] = {
     {"loss0", {}, 0, true}, {"loss1", {}, 0.01, true}, {"loss5", {}, 0.05, true}, {"loss20", {}, 0.2, true},
 };
 constexpr std::size_t variant_count = std::size(variants);
+constexpr std::size_t of_link = variant_count, of_udp = variant_count + 1, of_tcp = variant_count + 2;  // places of addresses
 
 struct address {
     std::atomic<std::uint32_t> size{0};
@@ -62,7 +68,7 @@ struct shared {
     std::atomic<std::uint64_t> bad{0};          ///< messages that were not what was sent
     std::atomic<std::uint32_t> resting{1};
     alignas(64) bench::doorbell bell;
-    std::array<std::array<address, 2>, variant_count + 2> addresses;
+    std::array<std::array<address, 2>, variant_count + 3> addresses;
 };
 
 /// Numbers at both ends of a message, and its sum, tell whether it is the right one.
@@ -108,32 +114,58 @@ private:
     dg::job_key key_{};
 };
 
+/// Puts this process into its host, if there are any; the address there.
+std::string settle(transport::peer rank)
+{
+    char const* const told = std::getenv("TOWLINE_BENCH_HOSTS");
+    if (told == nullptr)
+        return "127.0.0.1";
+    std::array<std::string, 4> words;
+    std::istringstream text(told);
+    for (std::string& w : words)
+        if (!std::getline(text, w, ',') || w.empty())
+            throw std::runtime_error("TOWLINE_BENCH_HOSTS is not NAME,ADDRESS,NAME,ADDRESS");
+    int const fd = ::open(("/run/netns/" + words[2 * rank]).c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || ::setns(fd, CLONE_NEWNET) != 0)
+        throw std::runtime_error("cannot enter the network namespace " + words[2 * rank]);
+    ::close(fd);
+    return words[2 * rank + 1];
+}
+
 /// One process's end of everything that is measured.
 struct side {
     side(shared& s, transport::peer rank) : all(s), me(rank)
     {
+        std::string const here = settle(rank);
         for (std::size_t v = 0; v < variant_count; ++v) {
             environments.push_back(std::make_unique<environment>(s, v, rank));
-            auto l = dg::open_udp_link({.max_datagram = 1472});
+            auto l = dg::open_udp_link({.address = here, .max_datagram = 1472});
             if (variants[v].faulty)
                 l = dg::make_faulty(std::move(l), {.loss = variants[v].loss, .seed = rank + 17});
             components.push_back(dg::make(std::move(l), *environments[v], variants[v].config));
             components.back()->one_thread();
             install(*components.back());
         }
-        link = dg::open_udp_link({.max_datagram = 1472});
-        exchange(variant_count, link->own_address());
+        link = dg::open_udp_link({.address = here, .max_datagram = 1472});
+        exchange(of_link, link->own_address());
         fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
         sockaddr_in a{};
         a.sin_family = AF_INET;
-        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        a.sin_addr.s_addr = ::inet_addr(here.c_str());
         int const room = 8 << 20;
         for (int name : {SO_RCVBUFFORCE, SO_SNDBUFFORCE, SO_RCVBUF, SO_SNDBUF})
             static_cast<void>(::setsockopt(fd, SOL_SOCKET, name, &room, sizeof room));
         socklen_t n = sizeof a;
         if (::bind(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::getsockname(fd, reinterpret_cast<sockaddr*>(&a), &n) != 0)
             throw std::runtime_error("no socket");
-        exchange(variant_count + 1, std::as_bytes(std::span(&a, 1)));
+        exchange(of_udp, std::as_bytes(std::span(&a, 1)));
+        tcp = ::socket(AF_INET, SOCK_STREAM, 0);
+        a.sin_port = 0;
+        n = sizeof a;
+        if (me == 1 && (::bind(tcp, reinterpret_cast<sockaddr*>(&a), sizeof a) != 0 || ::listen(tcp, 1) != 0 ||
+                        ::getsockname(tcp, reinterpret_cast<sockaddr*>(&a), &n) != 0))
+            throw std::runtime_error("no socket that listens");
+        exchange(of_tcp, std::as_bytes(std::span(&a, 1)));
     }
     void exchange(std::size_t which, std::span<std::byte const> a)
     {
@@ -150,9 +182,16 @@ struct side {
                 ::usleep(100);
             }
         };
-        link_peer = *link->resolve(of(variant_count));
-        auto const raw = of(variant_count + 1);
+        link_peer = *link->resolve(of(of_link));
+        auto const raw = of(of_udp);
         std::memcpy(&raw_peer, raw.data(), sizeof raw_peer);
+        auto const listener = of(of_tcp);
+        sockaddr_in to{};
+        std::memcpy(&to, listener.data(), sizeof to);
+        int const one = 1;
+        tcp = me == 1 ? ::accept(tcp, nullptr, nullptr) : ::connect(tcp, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0 ? tcp : -1;
+        if (tcp < 0 || ::setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0)
+            throw std::runtime_error("no connection");
     }
 
     void install(transport::component& c)
@@ -186,6 +225,7 @@ struct side {
     std::unique_ptr<dg::link> link;
     dg::link_address link_peer;
     int fd = -1;
+    int tcp = -1;
     sockaddr_in raw_peer{};
     std::uint64_t echoed = 0, expected = 0;
     std::vector<std::byte> buffer = std::vector<std::byte>(std::size_t{64} << 10);
@@ -256,6 +296,55 @@ void raw_sink(side& s)
     offload(s.fd, false);
 }
 
+/// Spins until so many bytes have come; false: the role has ended.
+bool tcp_take(side& s, std::byte* to, std::size_t bytes)
+{
+    for (std::size_t have = 0; have < bytes;) {
+        ssize_t const n = ::recv(s.tcp, to + have, bytes - have, MSG_DONTWAIT);
+        if (n > 0)
+            have += static_cast<std::size_t>(n);
+        else if (s.me == 1 && s.all.now.load(std::memory_order_relaxed) == role::rest)
+            return false;
+    }
+    return true;
+}
+
+void tcp_echo(side& s)
+{
+    while (tcp_take(s, s.buffer.data(), 32))
+        static_cast<void>(::send(s.tcp, s.buffer.data(), 32, MSG_NOSIGNAL));
+}
+
+/// Takes streams, and says so when a whole one is there.
+void tcp_sink(side& s)
+{
+    for (std::size_t got = 0; s.all.now.load(std::memory_order_relaxed) == role::tcp_sink;) {
+        ssize_t const n = ::recv(s.tcp, s.buffer.data(), s.buffer.size(), MSG_DONTWAIT);
+        got += n > 0 ? static_cast<std::size_t>(n) : 0;
+        if (got == stream_bytes) {
+            static_cast<void>(::send(s.tcp, &got, sizeof got, MSG_NOSIGNAL));
+            got = 0;
+        }
+    }
+}
+
+double tcp_stream(side& s, std::size_t size)
+{
+    std::vector<std::byte> const bytes(size, std::byte{5});
+    auto const begin = bench::clock::now();
+    for (std::size_t sent = 0; sent < stream_bytes;) {
+        std::size_t const at = sent % size;
+        ssize_t const n = ::send(s.tcp, bytes.data() + at, size - at, MSG_NOSIGNAL);
+        if (n < 0)
+            throw std::runtime_error("the connection is broken");
+        sent += static_cast<std::size_t>(n);
+    }
+    std::array<std::byte, 8> told;
+    tcp_take(s, told.data(), told.size());
+    return static_cast<double>(std::chrono::nanoseconds(bench::clock::now() - begin).count()) * static_cast<double>(size) /
+           static_cast<double>(stream_bytes);
+}
+
 void link_echo(side& s)
 {
     while (s.all.now.load(std::memory_order_relaxed) == role::link_echo) {
@@ -294,6 +383,8 @@ void serve(shared& all)
         switch (all.now.load()) {
         case role::raw_echo: raw_echo(s); break;
         case role::raw_sink: raw_sink(s); break;
+        case role::tcp_echo: tcp_echo(s); break;
+        case role::tcp_sink: tcp_sink(s); break;
         case role::link_echo: link_echo(s); break;
         case role::link_sink: link_sink(s); break;
         case role::component:
@@ -471,6 +562,13 @@ int main(int argc, char** argv)
                              [&] { return ::recv(s.fd, s.buffer.data(), s.buffer.size(), MSG_DONTWAIT) == 32; });
         });
     });
+    program.add({.name = "message", .size = 32, .subject = "tcp"}, [&](bench::sampler& b) {
+        turn const t(all, role::tcp_echo);
+        b.timed([&] {
+            return ping_pong([&] { static_cast<void>(::send(s.tcp, ping.data(), ping.size(), MSG_NOSIGNAL)); },
+                             [&] { return tcp_take(s, s.buffer.data(), 32); });
+        });
+    });
     program.add({.name = "message", .size = 32, .subject = "link"}, [&](bench::sampler& b) {
         turn const t(all, role::link_echo);
         b.timed([&] {
@@ -500,7 +598,11 @@ int main(int argc, char** argv)
             b.check(all.bad == 0, "a message came that was not sent");
         });
     }
-    for (std::size_t size : {std::size_t{64} << 10, std::size_t{1} << 20}) {
+    for (std::size_t size : {std::size_t{64} << 10, std::size_t{1} << 20, std::size_t{16} << 20}) {
+        program.add({.name = "stream", .size = size, .subject = "tcp"}, [&, size](bench::sampler& b) {
+            turn const t(all, role::tcp_sink);
+            b.timed([&] { return tcp_stream(s, size); });
+        });
         for (bool by_offload : {false, true}) {
             program.add({.name = "stream", .size = size, .subject = "raw", .variant = by_offload ? "offload" : "plain"},
                         [&, size, by_offload](bench::sampler& b) {

@@ -18,7 +18,7 @@ KIB, MIB = 1 << 10, 1 << 20
 def load(folder):
     records = []
     for path in sorted(folder.glob("*.jsonl")) + [HERE / "quoted.jsonl"]:
-        if path.exists() and not path.name.startswith("mpi_"):  # those are bench/mpi's
+        if path.exists() and not path.name.startswith(("mpi_", "net_")):  # those are bench/mpi's and bench/net's
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 try:
                     records.append({"variant": "", "mode": "untouched", "quoted": False, "file": path.stem} | json.loads(line))

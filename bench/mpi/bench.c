@@ -1,13 +1,15 @@
 // The program that is measured on every MPI library: one source, and for those of the standard ABI one binary.
 //
-//     bench CONDUCTOR [--threads multiple] [--allocate]     ranks take turns, as turn.h says: two, or any number in collective operations
+//     bench CONDUCTOR [--threads multiple] [--allocate] [--room MIB]
+//                                                           ranks take turns, as turn.h says: two, or any number in collective operations
 //     bench --alone CASE SIZE MODE CACHE BATCH BATCHES [MEMORY] [multiple]
 //                                                           one turn without a conductor, for a look or a profiler; prints the samples
 //     bench --crowd MILLISECONDS                            any number of ranks: messages of all pairs, memory of each rank, barriers
 //     bench --stencil MILLISECONDS                          any number of ranks that divides 2048: steps of a stencil
 //     bench --wait                                          two ranks: what waiting costs
 //
-// --allocate: big blocks of the heap come from MPI_Alloc_mem. Cases (bench_mixed.h and bench_threads.h have more):
+// --allocate: big blocks of the heap come from MPI_Alloc_mem; --room: MiB of each of the two.
+// Cases (bench_mixed.h and bench_threads.h have more):
 //   latency    MPI_Send and MPI_Recv there and back; a sample is one way
 //   first      that, of ranks that have done nothing but a barrier, without warming up (--alone)
 //   stream     windows of MPI_Isend and MPI_Irecv, MPI_Waitall, then a word back; a sample is a message
@@ -236,7 +238,10 @@ int main(int argc, char **argv)
 {
     int multiple = 0, allocate = 0, provided;
     const size_t megabyte = (size_t)1 << 20, alone_most = 64 * megabyte;
+    size_t room = 0;
     for (int i = 2; i < argc; ++i) {
+        if (strcmp(argv[i], "--room") == 0 && i + 1 < argc)
+            room = (size_t)atol(argv[i + 1]) * megabyte;
         multiple |= strcmp(argv[i], "multiple") == 0;
         allocate |= strcmp(argv[i], "--allocate") == 0;
     }
@@ -247,7 +252,7 @@ int main(int argc, char **argv)
     struct work w = {0};
     MPI_Comm_rank(MPI_COMM_WORLD, &w.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &w.ranks);
-    const size_t most = (w.ranks == 2 ? 80 : 16) * megabyte;  // many ranks measure no cold caches
+    const size_t most = room ? room : (w.ranks == 2 ? 80 : 16) * megabyte;  // many ranks measure no cold caches
     double milliseconds = argc > 2 ? atof(argv[2]) : 500;
     int crowded = strcmp(argv[1], "--crowd") == 0, stencils = strcmp(argv[1], "--stencil") == 0, waits = strcmp(argv[1], "--wait") == 0;
     if (crowded || stencils || waits) {

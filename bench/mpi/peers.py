@@ -13,7 +13,7 @@ from mpi.subjects import ROOT, Places
 HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ["-O3", "-march=native", "-std=c11", "-Wall", "-Wextra", "-pthread"]
 PROGRAMS = ("bench", "hello", "overlap")
-LAYOUT = HERE.parent / "layout"  # its program is one more
+FOLDERS = (HERE, HERE.parent / "layout", HERE.parent / "net")  # of the measured programs
 
 
 def requirements() -> dict[str, str]:
@@ -60,13 +60,13 @@ def program(places: Places, build: str, name: str) -> pathlib.Path:
 
 
 def source(name: str) -> pathlib.Path:
-    return (HERE if name in PROGRAMS else LAYOUT) / f"{name}.c"
+    return next(folder / f"{name}.c" for folder in FOLDERS if (folder / f"{name}.c").exists())
 
 
 def build(places: Places, flags: list[str], programs: tuple[str, ...] = PROGRAMS) -> list[str]:
     """Compiles what is older than its sources; returns a line for each build that failed. Raises if the limits cannot be built."""
     places.programs.mkdir(parents=True, exist_ok=True)
-    sources = [path for folder in (HERE, LAYOUT) for ending in ("c", "cpp", "h") for path in folder.glob(f"*.{ending}")]
+    sources = [path for folder in FOLDERS for ending in ("c", "cpp", "h") for path in folder.glob(f"*.{ending}")]
     newest = max(path.stat().st_mtime for path in [*sources, ROOT / "include/mpi.h"])
 
     def compiled(command: list[str], to: pathlib.Path) -> str | None:

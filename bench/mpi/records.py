@@ -32,13 +32,13 @@ def record(case: str, size: int, subject: str, unit: str, rounds: list[list[floa
 def same_figure(r: Record) -> tuple[Any, ...]:
     """What tells a figure from others, whoever's it is; a subject from other subjects."""
     return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"), r.get("variant", ""),
-            r["subject"] if r["case"] == "subject" else "")
+            r.get("place", ""), r["subject"] if r["case"] == "subject" else "")
 
 
-def write(folder: pathlib.Path, group: str, records: list[Record], keep: bool = False) -> None:
+def write(folder: pathlib.Path, group: str, records: list[Record], keep: bool = False, bench: str = "mpi") -> None:
     """Writes a group's file; with `keep` figures that are not among `records` stay in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    path, replaced = folder / f"mpi_{group}.jsonl", {same_figure(r) for r in records}
+    path, replaced = folder / f"{bench}_{group}.jsonl", {same_figure(r) for r in records}
     old = [json.loads(line) for line in path.read_text().splitlines()] if keep and path.exists() else []
     with open(path, "w") as out:
         for r in [r for r in old if same_figure(r) not in replaced] + records:
@@ -52,9 +52,9 @@ class Results:
         self.records = [{"variant": "", "mode": "untouched", "cache": "warm", "memory": "heap"} | r for r in records]
 
     @staticmethod
-    def load(folder: pathlib.Path) -> Results:
+    def load(folder: pathlib.Path, bench: str = "mpi") -> Results:
         records = []
-        for path in sorted(folder.glob("mpi_*.jsonl")):
+        for path in sorted(folder.glob(f"{bench}_*.jsonl")):
             for number, line in enumerate(path.read_text().splitlines(), 1):
                 try:
                     records.append(json.loads(line))

@@ -33,7 +33,7 @@ class Row:
 
 
 def value(r: Record | None) -> str:
-    if r and r["unit"] in ("MiB", "%"):
+    if r and r["unit"] not in ("s", "us", "ns"):
         return f"{r['median']:.3g} {r['unit']}"
     return duration(r)
 

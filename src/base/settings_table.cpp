@@ -168,6 +168,8 @@ constexpr std::array table{
     setting_entry{"TOWLINE_INTERFACES", "a list", "a network that all machines share",
                   "how machines of a job are reached: interfaces, addresses, 10.0.0.0/24", is_anything},
     setting_entry{"TOWLINE_SECURITY", "authenticate or encrypt", "authenticate", "how packets between machines are protected", is_security},
+    setting_entry{"TOWLINE_LINK_TIMEOUT", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
+                  "when a rank on another machine has answered no packet for so long, it is given up", is_patience},
     setting_entry{"TOWLINE_DETERMINISTIC", on_off, "off", "whether reductions combine in one order, whatever way they go", is_switch},
     setting_entry{"TOWLINE_WATCHDOG", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
                   "when nothing has moved for so long, tells who waits for whom", is_patience},

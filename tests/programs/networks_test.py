@@ -1,6 +1,7 @@
 """Jobs of two nodes with a network between them: two network namespaces, which a pair of virtual Ethernet devices joins. Needs root."""
 
 import os
+import signal
 import stat
 import subprocess
 import time
@@ -92,6 +93,63 @@ class TwoNetworks(JobTest):
             _, err = job.communicate(timeout=20)
         self.assertNotIn("lost", err)
         self.assertNotIn("corrupt", err)
+
+    def test_a_link_that_does_not_come_back(self):
+        """Who answers nothing for long is given up, and the job ends with a line that says what may be wrong."""
+        env = {**self.env, "TOWLINE_LINK_TIMEOUT": "2"}
+        with self.start(2, program("storm"), "0", options=self.options(1), stdout=subprocess.DEVNULL, env=env) as job:
+            self.assertTrue(wait_until(lambda: self.sent(0) > 1_000_000, 20))
+            self.done("-n", self.names[0], "link", "set", self.devices[0], "down")
+            _, err = job.communicate(timeout=60)
+        self.assertNotEqual(job.returncode, 0)
+        self.assertRegex(err, r"rank [01] gives up rank [01]: it has answered no packet for 2 s: its machine or the network is down")
+
+    def test_a_rank_that_is_stopped(self):
+        """Silence that is shorter than the time-out, of a process that the system does not run: nothing is lost."""
+        def ranks():
+            found = []
+            for pid in harness.processes_with(self.mark):
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if file.read().startswith(program("storm").encode()):
+                        found.append(pid)
+            return found
+        with self.start(2, program("storm"), "0", options=self.options(1), stdout=subprocess.DEVNULL) as job:
+            self.assertTrue(wait_until(lambda: self.sent(0) > 1_000_000 and len(ranks()) == 2, 20))
+            for pid in ranks():
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(1.5)
+                self.assertIsNone(job.poll())
+                os.kill(pid, signal.SIGCONT)
+                already = self.sent(0)
+                self.assertTrue(wait_until(lambda: self.sent(0) > already + 1_000_000, 20), "nothing goes on")
+            job.terminate()
+            _, err = job.communicate(timeout=20)
+        self.assertNotIn("gives up", err)
+
+    def test_paths_of_other_widths(self):
+        """Packets are as large as the interface, and the path there, let through; a path that gets narrower loses nothing."""
+        soak = os.path.join(harness.PROGRAMS, "mpi_soak")
+        for mtu, encrypted in ((1280, True), (1500, False), (9000, True), (65535, False)):
+            with self.subTest(mtu=mtu):
+                for name, device in zip(self.names, self.devices):
+                    self.done("-n", name, "link", "set", device, "mtu", str(mtu))
+                env = {**self.env, "TOWLINE_SECURITY": "encrypt" if encrypted else "authenticate"}
+                code, out, err, _ = self.run_job(2, soak, "0.5", str(mtu), options=self.options(1), env=env)
+                self.assertEqual((code, err), (0, ""), out)
+        for route in (1000, 700):
+            with self.subTest(route=route):  # what the interface takes does not pass
+                for i, name in enumerate(self.names):
+                    self.done("-n", name, "route", "replace", f"{ADDRESSES[1 - i]}/32", "dev", self.devices[i], "mtu", str(route))
+                code, out, err, _ = self.run_job(2, soak, "0.5", str(route), options=self.options(1))
+                self.assertEqual((code, err), (0, ""), out)
+        for i, name in enumerate(self.names):
+            self.done("-n", name, "route", "del", f"{ADDRESSES[1 - i]}/32", "dev", self.devices[i])
+        with self.start(2, soak, "2", "1", options=self.options(1)) as job:
+            time.sleep(0.7)
+            for name, device in zip(self.names, self.devices):
+                self.done("-n", name, "link", "set", device, "mtu", "1400")
+            out, err = job.communicate(timeout=60)
+        self.assertEqual((job.returncode, err), (0, ""), out)
 
     def test_hosts_without_a_common_network(self):
         """Named, and the job ends before the program starts."""

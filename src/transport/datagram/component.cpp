@@ -112,6 +112,7 @@ std::unique_ptr<component> open(environment& env, options o)
 {
     config c;
     c.sealed = o.encrypt;
+    c.patience = o.patience_ns;
     if (o.oversubscribed)
         c.least_timeout = 4'000'000;
     auto l = open_udp_link({.address = o.interface_address});

@@ -11,6 +11,8 @@ namespace towline::transport::datagram {
 namespace {
 
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+/// What is so late has not been looked at, because this process was stopped: the silence of a peer meanwhile says nothing.
+constexpr std::int64_t was_away = 2'000'000'000;
 
 } // namespace
 
@@ -168,8 +170,10 @@ void endpoint::on_time(activity& a, std::int64_t now)
     if (!p.gone && p.at == stage::greeting) {
         if (env_.is_dead(a.who))
             return close(a.who);
+        if (now - a.hello_due > was_away)
+            a.heard = now;
         if (now - a.heard > config_.patience)
-            return give_up(a.who, fmt::format("rank {} has not answered for {} s", a.who, config_.patience / 1'000'000'000), true);
+            return lose(a.who);
         send_greeting(a, wire::kind::hello);
         a.hello_due = now + std::min(config_.hello_again << std::min(a.hellos, 10U), config_.most_timeout);
         return;
@@ -188,10 +192,10 @@ void endpoint::on_time(activity& a, std::int64_t now)
         return;
     if (env_.is_dead(a.who))
         return close(a.who);
-    if (a.probes == 0)
+    if (a.probes == 0 || now - probe_due(a) > was_away)
         a.asked_first = now;
     else if (now - std::max(a.asked_first, a.heard) > config_.patience)
-        return give_up(a.who, fmt::format("rank {} has not answered for {} s", a.who, config_.patience / 1'000'000'000), true);
+        return lose(a.who);
     else  // twice: the way may be overloaded
         a.window = std::max(a.window / 2, std::min(config_.first_level, config_.most_in_flight));
     ++a.probes;
@@ -210,6 +214,12 @@ void endpoint::give_up(peer who, std::string why, bool link_only)
     close(who);
     reports_.push_back({who, std::move(why), link_only});
     work_.store(true, std::memory_order_release);
+}
+
+void endpoint::lose(peer who)
+{
+    give_up(who, fmt::format("it has answered no packet for {:g} s: its machine or the network is down, packets are filtered, or it is "
+                             "stopped (TOWLINE_LINK_TIMEOUT)", static_cast<double>(config_.patience) / 1e9), true);
 }
 
 /// Nothing is sent to this peer any more; what it has sent may still arrive.

@@ -109,6 +109,7 @@ private:
     void run_timers(std::int64_t now);
     void on_time(activity&, std::int64_t now);
     void give_up(peer, std::string why, bool link_only);
+    void lose(peer);
     void close(peer) noexcept;
 
     // endpoint_greeting.cpp: first contact

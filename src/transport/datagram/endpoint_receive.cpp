@@ -41,8 +41,11 @@ int endpoint::poll(int budget, receiver& to, std::int64_t now)
             catch_ = link_.receive();
             catch_at_ = 0;
             packet_at_ = 0;
-            if (catch_.empty())
+            if (catch_.empty()) {
+                auto const lock = guard();
+                level_.note_empty();
                 break;
+            }
             auto const lock = guard();
             level_.tick(now);
         }

@@ -269,9 +269,9 @@ std::size_t endpoint::send_train(activity& a, known_peer const& p)
             std::memcpy(to + header_room, &counter, sizeof counter);
             seal(a.keys.sending, counter, {to, header_room + sizeof counter}, {o.block + header_room, o.held_bytes},
                  to + header_room + sizeof counter);
+            pieces_.push_back({to, o.held_bytes + overhead_});
             to += o.held_bytes + overhead_;
         }
-        pieces_.push_back({scratch_.data(), static_cast<std::size_t>(to - scratch_.data())});
         return link_.send(p.address, pieces_, each, numbers_.size());
     }
     if (config_.summed)

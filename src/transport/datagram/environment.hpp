@@ -46,6 +46,8 @@ struct options {
     std::string interface_address = "127.0.0.1";
     /// All packets are encrypted and authenticated. The same for all ranks of a job. Without it only first packets prove the key.
     bool encrypt = false;
+    /// A peer that has answered nothing for so long is given up; nanoseconds.
+    std::int64_t patience_ns = 60'000'000'000;
     /// More ranks than cores: a peer that does not answer is likely not running, so that it is given more time.
     bool oversubscribed = false;
 };

@@ -1,6 +1,7 @@
 #include "transport/datagram/job_environment.hpp"
 
 #include "base/settings.hpp"
+#include "base/settings_table.hpp"
 #include "job/job.hpp"
 
 #include <fmt/format.h>
@@ -66,6 +67,10 @@ std::unique_ptr<component> open_in_job()
     if (header.address[0] != '\0')
         o.interface_address = header.address.data();
     o.encrypt = base::setting_choice("TOWLINE_SECURITY", {"authenticate", "encrypt"}, 0) == 1;
+    constexpr char const* patience = "TOWLINE_LINK_TIMEOUT";
+    base::check_setting(patience);
+    if (auto const wish = base::setting(patience))
+        o.patience_ns = base::parse_time_or_off(*wish).value_or(std::chrono::nanoseconds(o.patience_ns)).count();
     o.oversubscribed = job::membership::instance().is_oversubscribed();
     return open(environment, o);
 }

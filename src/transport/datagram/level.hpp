@@ -24,17 +24,27 @@ public:
         }
     }
 
+    /// Nothing is left to take.
+    void note_empty() noexcept { emptied_ = true; }
+
     /// Time has passed. Cheap.
     void tick(std::int64_t now) noexcept
     {
         if (now < next_)
             return;
         if (next_ != 0 && drained_ != 0) {
-            // Periods without a packet say nothing of how fast this process is. A process that gets faster is believed sooner.
+            // Periods without a packet say nothing of how fast this process is. A process that gets faster is believed sooner. Where
+            // nothing was left to take, the senders or the way there were slower: they may have more on the way.
             double const rate = static_cast<double>(drained_) / static_cast<double>(now - next_ + period);
-            rate_ += rate > rate_ ? (rate - rate_) / 2 : (rate - rate_) / 8;
+            if (rate > rate_)
+                rate_ += (rate - rate_) / 2;
+            else if (!emptied_)
+                rate_ += (rate - rate_) / 8;
+            else
+                rate_ = std::min(rate_ * 1.5, static_cast<double>(room_) / static_cast<double>(config_.level_horizon));
         }
         drained_ = 0;
+        emptied_ = false;
         next_ = now + period;
         if (now >= round_ends_) {
             // All senders are seen in the time in which a full buffer is drained.
@@ -61,6 +71,7 @@ private:
     config const& config_;
     std::uint32_t room_;
     std::uint32_t drained_ = 0;
+    bool emptied_ = false;           ///< in this period
     std::uint32_t active_now_ = 0;
     std::uint32_t active_ = 0;
     std::uint32_t round_ = 1;

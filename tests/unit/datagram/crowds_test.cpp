@@ -58,6 +58,26 @@ TEST(crowd, sixteen_senders_to_one_slow_receiver)
     EXPECT_EQ(w.ranks[0].wrong, 0u);
 }
 
+// A receiver that takes all there is does not hold back a sender that is far away, or that waits long for a processor.
+TEST(crowd, a_far_sender_fills_its_window)
+{
+    constexpr std::int64_t there = 10'000'000, step = 100'000, second = 1'000'000'000;
+    world w(2, {.delay_ns = there}, {}, {.bad = {}, .receive_room = 4000});
+    w.expected_length = nullptr;
+    auto const run = [&](std::int64_t time) {
+        for (std::int64_t const end = w.clock.now() + time; w.clock.now() < end;) {
+            while (w.say(0, 1, 1400) == send_status::sent) {
+            }
+            w.step(step);
+        }
+        return w.ranks[1].heard[0];
+    };
+    std::uint64_t const before = run(second);
+    std::uint64_t const heard = run(second) - before;
+    EXPECT_GE(heard, w.config.most_in_flight * (second / (2 * there)) / 2) << w.story();
+    EXPECT_EQ(w.ranks[1].wrong, 0u);
+}
+
 // A window is given back after some silence, and what was said before is remembered.
 TEST(crowd, windows_are_borrowed)
 {

@@ -129,4 +129,46 @@ TEST(quiet, a_receiver_that_computes_is_not_flooded)
     all_to_all(w, w.said(0, 1) + 10);
 }
 
+// A process that was stopped itself does not take the silence of that time for the peer's.
+TEST(quiet, who_was_stopped_gives_nobody_up)
+{
+    world w(2, {});
+    for (bool const met : {false, true}) {
+        w.ranks[1].away = true;
+        w.say(0, 1);
+        for (int i = 0; i < 100; ++i)
+            w.step(10'000'000);  // it asks
+        w.ranks[0].away = true;
+        w.step(100'000'000'000);
+        w.ranks[0].away = false;
+        w.step();
+        EXPECT_TRUE(w.ranks[0].links_lost.empty()) << (met ? "it had been met" : "it had not been met");
+        w.ranks[1].away = false;
+        all_to_all(w, w.said(0, 1) + 10);
+    }
+}
+
+// Who answers nothing is given up, and named; the transport still reaches others.
+TEST(quiet, a_link_that_is_lost)
+{
+    dg::config c;
+    c.patience = 3'000'000'000;
+    world w(3, {}, c);
+    w.say(0, 1);
+    ASSERT_TRUE(w.until([&] { return w.drained(); }));
+    w.ranks[1].away = true;
+    w.say(0, 1);
+    for (int i = 0; i < 250; ++i)
+        w.step(10'000'000);
+    EXPECT_TRUE(w.ranks[0].links_lost.empty());
+    for (int i = 0; i < 150; ++i)
+        w.step(10'000'000);
+    ASSERT_EQ(w.ranks[0].links_lost.size(), 1u);
+    EXPECT_NE(w.ranks[0].links_lost[0].find("no packet for 3 s"), std::string::npos) << w.ranks[0].links_lost[0];
+    EXPECT_TRUE(w.ranks[0].failures.empty());
+    EXPECT_EQ(w.say(0, 1), send_status::unreachable);
+    EXPECT_EQ(w.say(0, 2), send_status::sent);
+    EXPECT_TRUE(w.until([&] { return w.ranks[2].heard[0] == 1; }));
+}
+
 } // namespace

@@ -110,12 +110,16 @@ public:
 
     std::size_t send(link_address const& to, std::span<iovec const> pieces, std::size_t each, std::size_t count) noexcept override
     {
-        std::vector<std::byte> all;
-        for (iovec const& p : pieces)
-            all.insert(all.end(), static_cast<std::byte const*>(p.iov_base), static_cast<std::byte const*>(p.iov_base) + p.iov_len);
         std::scoped_lock const lock(net_.mutex);
-        for (std::size_t i = 0; i < count; ++i)
-            net_.send(number_, number_of(to), std::span(all).subspan(i * each, std::min(each, all.size() - i * each)));
+        std::vector<std::byte> datagram;
+        for (std::size_t i = 0, piece = 0; i < count; ++i) {
+            datagram.clear();
+            for (; datagram.size() < each && piece < pieces.size(); ++piece) {
+                auto const* const bytes = static_cast<std::byte const*>(pieces[piece].iov_base);
+                datagram.insert(datagram.end(), bytes, bytes + pieces[piece].iov_len);
+            }
+            net_.send(number_, number_of(to), datagram);
+        }
         return count;
     }
 
