@@ -78,21 +78,27 @@ auto one_of(std::string first, std::string second)
         "");
 }
 
+void add_hosts(CLI::App& command, tools::run_options& options, run_words& words)
+{
+    auto* const hosts = command.add_option("--hosts", words.hosts,
+                    "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
+                    "cores. Towline has to be there, in the same folder, and ssh has to work without a password")
+        ->type_name("HOSTS");
+    command.add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
+        ->type_name("FILE")
+        ->excludes(hosts);
+    command.add_option("--ssh", options.remote_shell,
+                    "what starts a program on another machine: it gets the machine's name, then the command. For all machines,\n"
+                    "this one too; without it, `ssh -x -T -o BatchMode=yes` for others. Of more than 16 machines some are\n"
+                    "reached from others")
+        ->type_name("COMMAND");
+}
+
 CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
 {
     auto* run = app.add_subcommand("run", "starts a job of N processes on this machine, or on several");
     run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
-    auto* const hosts = run->add_option("--hosts", words.hosts,
-                    "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
-                    "cores. Towline has to be there, in the same folder, and ssh has to work without a password")
-        ->type_name("HOSTS");
-    run->add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
-        ->type_name("FILE")
-        ->excludes(hosts);
-    run->add_option("--ssh", options.remote_shell,
-                    "what starts a program on another machine: it gets the machine's name, then the command. For all machines,\n"
-                    "this one too; without it, `ssh -x -T -o BatchMode=yes` for others")
-        ->type_name("COMMAND");
+    add_hosts(*run, options, words);
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
                     "none (default): the system places ranks, which is right where other jobs share the machine")
@@ -158,8 +164,8 @@ int refuse(std::string_view command, std::string_view text)
     return tools::exit_usage;
 }
 
-/// The hosts of --hosts or --hostfile; 0, or the exit code.
-int read_hosts(tools::run_options& options, run_words const& words)
+/// The hosts of --hosts or --hostfile; 0, or the exit code. `command`: whose options they are.
+int read_hosts(char const* command, tools::run_options& options, run_words const& words)
 {
     try {
         if (!words.hosts.empty()) {
@@ -169,13 +175,13 @@ int read_hosts(tools::run_options& options, run_words const& words)
             std::stringstream text;
             text << file.rdbuf();
             if (!file)
-                return refuse("run", fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
+                return refuse(command, fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
             options.hosts = tools::slots_of_file(text.str());
         } else if (!options.remote_shell.empty()) {
-            return refuse("run", "--ssh says how other machines are reached; which ones? Write --hosts");
+            return refuse(command, "--ssh says how other machines are reached; which ones? Write --hosts");
         }
     } catch (towline::usage_error const& e) {
-        return refuse("run", fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
+        return refuse(command, fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
     }
     return 0;
 }
@@ -199,7 +205,7 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
                           fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it; not 0", words.timeout));
         options.timeout = *time;
     }
-    if (int const refused = read_hosts(options, words); refused != 0)
+    if (int const refused = read_hosts("run", options, words); refused != 0)
         return refused;
     options.bind = words.bind == "core" ? tools::unit::core : tools::unit::none;
     options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
@@ -277,7 +283,11 @@ int run_command(int argc, char** argv)
     where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here")
         ->type_name("");
     bool json = false;
-    info->add_flag("--json", json, "as JSON");
+    info->add_flag("--json", json, "as JSON; of this machine");
+    run_words elsewhere;
+    add_hosts(*info, options, elsewhere);
+    info->footer("With --hosts or --hostfile: whether these machines can be reached, what they have, and how ranks on them would reach\n"
+                 "each other.");
     tools::tune_options tuning;
     auto* tune = add_tune(app, tuning);
     tools::layout_options laid;
@@ -307,8 +317,13 @@ int run_command(int argc, char** argv)
             return start(options, words, std::move(command));
         if (where->parsed())
             return tools::where(which);
-        if (info->parsed())
-            return tools::info(json);
+        if (info->parsed()) {
+            if (int const refused = read_hosts("info", options, elsewhere); refused != 0)
+                return refused;
+            if (json && !options.hosts.empty())
+                return refuse("info", "--json is of this machine; leave it out, or the hosts");
+            return options.hosts.empty() ? tools::info(json) : tools::info_of_hosts(options);
+        }
         if (tune->parsed())
             return tools::tune(tuning);
         if (layout->parsed())
