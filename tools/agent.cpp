@@ -2,6 +2,7 @@
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
+#include "branches.hpp"
 #include "description.hpp"
 #include "find_program.hpp"
 #include "frames.hpp"
@@ -24,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace towline::tools {
 
@@ -32,7 +34,8 @@ namespace {
 /// Passes on what the keeper writes, what it is told and tells, and what the ranks read.
 class agent_front {
 public:
-    agent_front() : front_(base::unique_fd(fcntl(0, F_DUPFD_CLOEXEC, 3)), base::unique_fd(fcntl(1, F_DUPFD_CLOEXEC, 3)))
+    agent_front()
+        : front_(base::unique_fd(fcntl(0, F_DUPFD_CLOEXEC, 3)), base::unique_fd(fcntl(1, F_DUPFD_CLOEXEC, 3))), branches_(front_)
     {
         // Nothing but frames goes there.
         int const nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -78,13 +81,20 @@ private:
     {
         base::deadline const until(timing::job_to_agent);
         while (!until.passed()) {
-            pollfd watched{front_.in(), POLLIN, 0};
-            poll(&watched, 1, 100);
+            std::vector<pollfd> watched{{front_.in(), POLLIN, 0}};
+            branches_.watch(watched);
+            poll(watched.data(), watched.size(), 100);
             front_.flush();
             bool const more = front_.receive();
-            while (auto m = front_.next())
+            while (auto m = front_.next()) {
                 if (m->kind == frame::job)
-                    return std::move(m->payload);
+                    return std::move(m->payload);  // what came behind it is for the keeper
+                if (m->kind == frame::start)
+                    branches_.start(m->payload);
+                else if (m->kind == frame::relay)
+                    branches_.pass_down(m->payload);
+            }
+            branches_.look();
             if (!more)
                 return std::nullopt;  // the front gave up; it says why
         }
@@ -151,19 +161,21 @@ private:
     void look()
     {
         bool const reads = under_way_ < stream_credit;
-        std::array<pollfd, 8> watched{{{signals_.get(), POLLIN, 0},
-                                       {front_.in(), POLLIN, 0},
-                                       {front_.waiting() > 0 ? front_.out() : -1, POLLOUT, 0},
-                                       {reads ? out_.get() : -1, POLLIN, 0},
-                                       {reads ? errors_.get() : -1, POLLIN, 0},
-                                       {hub_open_ ? hub_->in() : -1, POLLIN, 0},
-                                       {hub_open_ && hub_->waiting() > 0 ? hub_->out() : -1, POLLOUT, 0},
-                                       {!typed_.empty() ? input_.get() : -1, POLLOUT, 0}}};
+        std::vector<pollfd> watched{{signals_.get(), POLLIN, 0},
+                                    {front_.in(), POLLIN, 0},
+                                    {front_.waiting() > 0 ? front_.out() : -1, POLLOUT, 0},
+                                    {reads ? out_.get() : -1, POLLIN, 0},
+                                    {reads ? errors_.get() : -1, POLLIN, 0},
+                                    {hub_open_ ? hub_->in() : -1, POLLIN, 0},
+                                    {hub_open_ && hub_->waiting() > 0 ? hub_->out() : -1, POLLOUT, 0},
+                                    {!typed_.empty() ? input_.get() : -1, POLLOUT, 0}};
+        branches_.watch(watched);
         poll(watched.data(), watched.size(), static_cast<int>(timing::alive.count()));
         if (!front_.flush() || !front_.receive())
             leave();
         while (auto const m = front_.next())
             obey(*m);
+        branches_.look();
         if (hub_open_) {
             hub_->flush();
             hub_open_ = hub_->receive();
@@ -190,6 +202,9 @@ private:
     {
         stopped_ = false;
         switch (m.kind) {
+        case frame::relay:
+            branches_.pass_down(m.payload);
+            break;
         case frame::news:
             if (hub_open_)
                 hub_->send(m.kind, m.payload);
@@ -251,25 +266,29 @@ private:
         if (::read(signals_.get(), &info, sizeof info) != sizeof info)
             return;
         if (static_cast<int>(info.ssi_signo) != SIGCHLD) {
-            kill(keeper_, static_cast<int>(info.ssi_signo));
+            if (keeper_ > 0)
+                kill(keeper_, static_cast<int>(info.ssi_signo));
             return;
         }
         int status = 0;
         for (pid_t ended; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+            branches_.reaped(ended);
             if (ended != keeper_)
                 continue;
             code_ = exit_code(status);
             if (WIFSIGNALED(status))
                 fmt::print(stderr, "towline: the keeper of the job (pid {}) was killed by {}; the job is ended\n", keeper_,
                            describe_signal(WTERMSIG(status)));
-            kill_descendants(2000);
+            keeper_ = -1;
+            kill_descendants(2000, branches_.leads());
         }
     }
 
     /// The front is gone. The keeper ends everything when this process ends.
     [[noreturn]] void leave()
     {
-        kill(keeper_, SIGKILL);
+        if (keeper_ > 0)
+            kill(keeper_, SIGKILL);
         kill_descendants(2000);
         _exit(exit_failed);
     }
@@ -277,6 +296,8 @@ private:
     int end(int code)
     {
         front_.send(frame::exit, std::string(1, static_cast<char>(code)));
+        while (branches_.any())  // they speak through this process
+            look();
         base::deadline const until(std::chrono::seconds(5));
         while (front_.flush() && front_.waiting() > 0 && !until.passed()) {
             pollfd writable{front_.out(), POLLOUT, 0};
@@ -286,6 +307,7 @@ private:
     }
 
     channel front_;
+    branches branches_;
     base::unique_fd signals_, out_, errors_, input_;
     std::optional<channel> hub_;
     bool hub_open_ = false;

@@ -104,6 +104,7 @@ std::string packed(description const& d)
                     {"key", bytes({reinterpret_cast<char const*>(d.node.key.data()), d.node.key.size()})},
                     {"address", d.node.address},
                     {"host", bytes(d.node.host)},
+                    {"hosts", list(d.node.hosts)},
                     {"environment", list(d.environment)},
                     {"working folder", bytes(d.folder)},
                     {"mask", d.mask},
@@ -149,6 +150,7 @@ description description_in(std::string const& text)
         std::memcpy(d.node.key.data(), key.data(), key.size());
         d.node.address = j.at("address").get<std::string>();
         d.node.host = text_in(j.at("host"));
+        d.node.hosts = list_in(j.at("hosts"));
         d.environment = list_in(j.at("environment"));
         d.folder = text_in(j.at("working folder"));
         d.mask = j.at("mask").get<unsigned>();

@@ -84,7 +84,7 @@ std::optional<message> channel::next()
         return std::nullopt;
     std::size_t const length = number_in(rest);
     auto const kind = static_cast<frame>(rest[4]);
-    if (length > most_frame_bytes || kind < frame::hello || kind > frame::alive)
+    if (length > most_frame_bytes || kind < frame::hello || kind >= frame::gone)
         throw error("what came from another host is no message: does a login script there write to standard output?");
     if (rest.size() < head_bytes + length)
         return std::nullopt;

@@ -23,6 +23,9 @@ enum class frame : unsigned char {
     taken,      ///< both ways: u32 bytes of input or output that were passed on, so that the sender may send as many more
     exit,       ///< agent: u8 exit code; the last one
     alive,      ///< both ways, from time to time
+    start,      ///< front: other hosts on which the agent starts agents (CBOR)
+    relay,      ///< both ways: u32 number of such a host, u8 kind, payload: a frame from or to its agent
+    gone,       ///< in a relay alone: the stream to that agent has ended, and why (text); from the front: it is to be ended
 };
 
 struct message {

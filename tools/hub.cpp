@@ -4,7 +4,9 @@
 
 #include "base/clock.hpp"
 #include "base/futex.hpp"
+#include "job/questions.hpp"
 #include "towline/error.hpp"
+#include "views.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -98,6 +100,10 @@ void hub::tell()
     }
     if (!slots.empty())
         channel_.send(frame::news, packed({{"slots", std::move(slots)}}));
+    if (std::uint32_t const asked = view_.header().asked.load(std::memory_order_acquire); asked != asked_) {
+        asked_ = asked;
+        channel_.send(frame::news, packed({{"look", asked}}));
+    }
 }
 
 void hub::tell_end(int code)
@@ -140,38 +146,53 @@ hub::orders hub::look()
     orders out;
     channel_.flush();
     out.lost = !channel_.receive();
-    bool woke = false;
     while (auto const m = channel_.next()) {
         if (m->kind != frame::news)
             continue;
         json const j = json::from_cbor(m->payload);
         out.end = out.end || j.value("end", false);
         out.timeout = out.timeout || j.value("timeout", false);
-        if (!j.contains("slots"))
-            continue;
-        for (auto const& one : j["slots"]) {
-            auto const rank = one.at("rank").get<std::size_t>();
-            if (rank >= part_.node_of.size() || part_.node_of[rank] == part_.node)
-                throw error("the front of the job sends news of a rank that is not elsewhere");
-            auto& slot = view_.slots()[rank];
-            if (one.contains("card")) {
-                auto const& card = one["card"].get_binary();
-                std::size_t const size = std::min(card.size(), slot.card.size());
-                std::memcpy(slot.card.data(), card.data(), size);
-                slot.card_bytes.store(static_cast<std::uint32_t>(size), std::memory_order_release);
-            }
-            slot.marks.store(one.at("marks").get<std::uint32_t>());
-            slot.fences.store(one.at("fences").get<std::uint32_t>(), std::memory_order_seq_cst);
-            if (auto const state = one.at("state").get<std::uint32_t>(); state == static_cast<std::uint32_t>(job::rank_state::dead))
-                view_.mark_dead(static_cast<int>(rank), one.at("status").get<int>());
-            else
-                slot.state.store(state, std::memory_order_seq_cst);
-            woke = true;
-        }
+        if (j.contains("slots"))
+            take_slots(j["slots"]);
+        take_question(j);
     }
-    if (woke)
-        view_.wake_fences();
     return out;
+}
+
+void hub::take_slots(json const& slots)
+{
+    for (auto const& one : slots) {
+        auto const rank = one.at("rank").get<std::size_t>();
+        if (rank >= part_.node_of.size() || part_.node_of[rank] == part_.node)
+            throw error("the front of the job sends news of a rank that is not elsewhere");
+        auto& slot = view_.slots()[rank];
+        if (one.contains("card")) {
+            auto const& card = one["card"].get_binary();
+            std::size_t const size = std::min(card.size(), slot.card.size());
+            std::memcpy(slot.card.data(), card.data(), size);
+            slot.card_bytes.store(static_cast<std::uint32_t>(size), std::memory_order_release);
+        }
+        slot.marks.store(one.at("marks").get<std::uint32_t>());
+        slot.fences.store(one.at("fences").get<std::uint32_t>(), std::memory_order_seq_cst);
+        if (auto const state = one.at("state").get<std::uint32_t>(); state == static_cast<std::uint32_t>(job::rank_state::dead))
+            view_.mark_dead(static_cast<int>(rank), one.at("status").get<int>());
+        else
+            slot.state.store(state, std::memory_order_seq_cst);
+    }
+    view_.wake_fences();
+}
+
+void hub::take_question(json const& j)
+{
+    if (j.contains("views")) {
+        take_views(view_.slots(), j["views"], j.at("look").get<std::uint32_t>(), part_.node);
+    } else if (j.contains("look")) {
+        channel_.send(frame::news, packed({{"views", views_of(view_.slots(), part_.node)}, {"look", j["look"]}, {"from", j.at("from")}}));
+    } else if (j.contains("looked")) {
+        auto& answered = view_.header().answered;
+        answered.store(j["looked"].get<std::uint32_t>(), std::memory_order_release);
+        base::futex_wake_all(answered);
+    }
 }
 
 void take_counters(job::control_view& view, std::string const& news)

@@ -6,6 +6,9 @@
 #include "frames.hpp"
 #include "job/file.hpp"
 
+#include <nlohmann/json_fwd.hpp>
+
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -22,6 +25,7 @@ struct node_part {
     std::array<std::byte, 32> key{};
     std::string address;                 ///< of this node, in digits
     std::string host;                    ///< this node's name, as the user wrote it
+    std::vector<std::string> hosts;      ///< those of all nodes
     int link = -1;                       ///< a socket, for the hub
 };
 
@@ -60,6 +64,10 @@ public:
     orders look();
 
 private:
+    void take_slots(nlohmann::json const&);
+    /// What another node asks, or what it answers.
+    void take_question(nlohmann::json const&);
+
     struct told {
         std::uint32_t state = 0, fences = 0, marks = 0, card_bytes = 0;
         std::int32_t status = 0;
@@ -70,6 +78,7 @@ private:
     job::control_view& view_;
     channel channel_;
     std::vector<told> told_;
+    std::uint32_t asked_ = 0;  ///< the last question from here that was passed on
     base::unique_fd news_;  ///< eventfd
     std::atomic<bool> stop_{false};
     std::thread watcher_;

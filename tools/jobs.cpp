@@ -3,9 +3,11 @@
 #include "jobs.hpp"
 
 #include "base/clock.hpp"
+#include "base/machine.hpp"
 #include "base/printable.hpp"
 #include "base/unique_fd.hpp"
 #include "job/file.hpp"
+#include "job/questions.hpp"
 #include "processes.hpp"
 #include "towline/error.hpp"
 
@@ -14,6 +16,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -72,10 +75,10 @@ base::unique_fd open_regular(std::string const& path)
 
 } // namespace
 
-job_window::job_window(int fd) : about_(job::read_header(fd))
+job_window::job_window(base::unique_fd file) : file_(std::move(file)), about_(job::read_header(file_.get()))
 {
     bytes_ = sizeof(job::control_header) + about_.size * sizeof(job::rank_slot);
-    void* const all = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, fd, 0);
+    void* const all = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file_.get(), 0);
     if (all == MAP_FAILED)
         throw system_error("mapping the control block", errno);
     header_ = static_cast<job::control_header const*>(all);
@@ -85,6 +88,57 @@ job_window::~job_window()
 {
     munmap(const_cast<job::control_header*>(header_), bytes_);
 }
+
+std::uint32_t job_window::ask_others(std::chrono::nanoseconds at_most) const
+{
+    base::unique_fd const again(open(fmt::format("/proc/self/fd/{}", file_.get()).c_str(), O_RDWR | O_CLOEXEC));
+    void* const page = again ? mmap(nullptr, sizeof(job::control_header), PROT_READ | PROT_WRITE, MAP_SHARED, again.get(), 0) : MAP_FAILED;
+    if (page == MAP_FAILED) {
+        fmt::print(stderr, "towline where: the other nodes of the job cannot be asked: {}\n", std::strerror(errno));
+        return 0;
+    }
+    auto& header = *static_cast<job::control_header*>(page);
+    std::uint32_t const question = job::ask_other_nodes(header);
+    (void)job::wait_for_answers(header, question, at_most);
+    munmap(page, sizeof(job::control_header));
+    return question;
+}
+
+namespace {
+
+/// Whom the user started, for a job of several nodes: above the keeper stands an agent, and above that one the front, if it is here.
+void add_launchers(running_job& j, pid_t keeper)
+{
+    j.launcher = keeper;
+    for (int steps = 0; steps < 2; ++steps) {
+        pid_t const parent = facts_of(j.launcher).parent;
+        auto const name = base::first_line(fmt::format("/proc/{}/comm", parent).c_str());
+        if (parent <= 1 || !name || (*name != "towline" && *name != "mpiexec"))
+            return;
+        j.launcher = parent;
+        j.pids.push_back(parent);
+    }
+}
+
+/// Nodes of one job that are parts of this machine are listed once.
+void merge(std::vector<running_job>& jobs)
+{
+    std::vector<running_job> merged;
+    for (auto& j : jobs) {
+        auto const same = std::find_if(merged.begin(), merged.end(), [&](running_job const& m) { return m.id == j.id; });
+        if (same == merged.end()) {
+            merged.push_back(std::move(j));
+            continue;
+        }
+        if (same->window->nodes() == 1)  // the front's own, which no rank knows
+            *same = std::move(j);
+        else if (j.window->nodes() > 1)
+            same->pids.insert(same->pids.end(), j.pids.begin(), j.pids.end());
+    }
+    jobs = std::move(merged);
+}
+
+} // namespace
 
 std::vector<running_job> running_jobs()
 {
@@ -115,10 +169,10 @@ std::vector<running_job> running_jobs()
     for (auto& [inode, h] : files) {
         running_job j;
         try {
-            base::unique_fd const file = open_regular(h.path);
+            base::unique_fd file = open_regular(h.path);
             if (!file)
                 continue;
-            j.window = std::make_shared<job_window>(file.get());
+            j.window = std::make_shared<job_window>(std::move(file));
         } catch (error const&) {
             continue;  // of another version, or gone
         }
@@ -129,7 +183,9 @@ std::vector<running_job> running_jobs()
         bool const is_here = std::find(j.pids.begin(), j.pids.end(), maker) != j.pids.end();
         j.launcher = is_here ? maker : j.pids.front();
         j.launched = j.window->slots()[0].pid.load() != maker;
-        if (is_here && j.launched)
+        if (j.window->nodes() > 1)
+            add_launchers(j, j.pids.front());
+        else if (is_here && j.launched)
             if (process_facts const front = facts_of(maker); front.parent > 1) {
                 j.launcher = front.parent;
                 j.pids.push_back(front.parent);
@@ -138,6 +194,7 @@ std::vector<running_job> running_jobs()
         j.seconds = facts_of(j.launcher).age_seconds;
         jobs.push_back(std::move(j));
     }
+    merge(jobs);
     std::sort(jobs.begin(), jobs.end(), [](auto const& a, auto const& b) { return a.seconds > b.seconds; });
     return jobs;
 }

@@ -138,11 +138,8 @@ void keeper::look_at_hub()
 {
     hub_->tell();
     auto const orders = hub_->look();
-    if (orders.timeout && !ending_) {
-        for (auto const& line : lines_of(view_->slots(), around_.node != nullptr ? around_.node->node : 0))
-            say("towline:   " + line);
-        code_ = exit_timeout;
-    }
+    if (orders.timeout && !ending_)
+        code_ = exit_timeout;  // the front has said what all ranks do
     if (orders.end || orders.timeout || orders.lost)
         end_job();
 }
@@ -218,7 +215,7 @@ void keeper::on_timers()
             return;
         say(fmt::format("towline: the job did not end within {:.6g} s (--timeout) and is ended",
                         static_cast<double>(options_.timeout.count()) / 1e9));
-        for (auto const& line : lines_of(view_->slots(), around_.node != nullptr ? around_.node->node : 0))
+        for (auto const& line : lines_of(view_->slots()))
             say("towline:   " + line);
         code_ = exit_timeout;
         end_job();

@@ -133,6 +133,8 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
         job.id = around.node->id;
         job.key = &around.node->key;
         job.address = around.node->address;
+        for (auto const& name : around.node->hosts)
+            job.hosts += name + '\0';
     }
     change_environment(options.environment);
     job.segment_bytes = look_at_programs();

@@ -84,24 +84,30 @@ CLI::Validator not_empty()
     return {[](std::string const& word) { return std::string(word.empty() ? "the value is empty" : ""); }, ""};
 }
 
-CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
+void add_hosts(CLI::App& command, tools::run_options& options, run_words& words)
 {
-    auto* run = app.add_subcommand("run", "starts a job of N processes on this machine, or on several");
-    run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
-    auto* const hosts = run->add_option("--hosts", words.hosts,
+    auto* const hosts = command.add_option("--hosts", words.hosts,
                     "the machines that run the job, and how many processes each takes: a:4,b:4. Without numbers, as many as it has\n"
                     "cores. Towline must be installed in the same folder there, and ssh must work without a password")
         ->check(not_empty())
         ->type_name("HOSTS");
-    run->add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
+    command.add_option("--hostfile", words.hostfile, "the same in a file: a line for each, `a:4` or `a slots=4`; # begins a comment")
         ->check(not_empty())
         ->type_name("FILE")
         ->excludes(hosts);
-    run->add_option("--ssh", options.remote_shell,
+    command.add_option("--ssh", options.remote_shell,
                     "starts a program on another machine: called with the machine's name, then the command. Used for all machines,\n"
-                    "this one, too; without it, `ssh -x -T -o BatchMode=yes` for others")
+                    "this one, too; without it, `ssh -x -T -o BatchMode=yes` for others. Of more than 16 machines some are\n"
+                    "reached from others")
         ->check(not_empty())
         ->type_name("COMMAND");
+}
+
+CLI::App* add_run(CLI::App& app, tools::run_options& options, run_words& words)
+{
+    auto* run = app.add_subcommand("run", "starts a job of N processes on this machine, or on several");
+    run->add_option("-n,--ranks", words.ranks, "number of processes, needed; more than cores is fine")->type_name("N");
+    add_hosts(*run, options, words);
     run->add_option("--bind", words.bind,
                     "core: rank r is bound to core r modulo the cores allowed, in the order of the topology;\n"
                     "none (default): the system places ranks, which is better if other jobs share the machine")
@@ -168,8 +174,8 @@ int refuse(std::string_view command, std::string_view text)
     return tools::exit_usage;
 }
 
-/// The hosts of --hosts or --hostfile; 0, or the exit code.
-int read_hosts(tools::run_options& options, run_words const& words)
+/// The hosts of --hosts or --hostfile; 0, or the exit code. `command`: whose options they are.
+int read_hosts(char const* command, tools::run_options& options, run_words const& words)
 {
     try {
         if (!words.hosts.empty()) {
@@ -179,13 +185,13 @@ int read_hosts(tools::run_options& options, run_words const& words)
             std::stringstream text;
             text << file.rdbuf();
             if (!file)
-                return refuse("run", fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
+                return refuse(command, fmt::format("--hostfile {}: {}", words.hostfile, std::strerror(errno)));
             options.hosts = tools::slots_of_file(text.str());
         } else if (!options.remote_shell.empty()) {
-            return refuse("run", "--ssh says how other machines are reached: name them with --hosts");
+            return refuse(command, "--ssh says how other machines are reached: name them with --hosts");
         }
     } catch (towline::usage_error const& e) {
-        return refuse("run", fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
+        return refuse(command, fmt::format("{}: {}", words.hosts.empty() ? "--hostfile " + words.hostfile : "--hosts", e.what()));
     }
     return 0;
 }
@@ -209,7 +215,7 @@ int start(tools::run_options& options, run_words const& words, std::vector<std::
                           fmt::format("--timeout {}: write seconds, or a number with ms, s, m or h behind it; not 0", words.timeout));
         options.timeout = *time;
     }
-    if (int const refused = read_hosts(options, words); refused != 0)
+    if (int const refused = read_hosts("run", options, words); refused != 0)
         return refused;
     options.bind = words.bind == "core" ? tools::unit::core : tools::unit::none;
     options.heap = words.heap == "on" && towline::base::setting_switch("TOWLINE_HEAP", true);
@@ -287,7 +293,11 @@ int run_command(int argc, char** argv)
     where->add_option("JOB", which, "the launcher's pid, a rank's pid, or the name of the job; without it, lists the jobs that run here")
         ->type_name("");
     bool json = false;
-    info->add_flag("--json", json, "as JSON");
+    info->add_flag("--json", json, "as JSON; of this machine");
+    run_words elsewhere;
+    add_hosts(*info, options, elsewhere);
+    info->footer("With --hosts or --hostfile: whether these machines can be reached, what they have, and how ranks on them would reach\n"
+                 "each other.");
     tools::tune_options tuning;
     auto* tune = add_tune(app, tuning);
     tools::layout_options laid;
@@ -317,8 +327,13 @@ int run_command(int argc, char** argv)
             return start(options, words, std::move(command));
         if (where->parsed())
             return tools::where(which);
-        if (info->parsed())
-            return tools::info(json);
+        if (info->parsed()) {
+            if (int const refused = read_hosts("info", options, elsewhere); refused != 0)
+                return refused;
+            if (json && !options.hosts.empty())
+                return refuse("info", "--json is of this machine; leave it out, or the hosts");
+            return options.hosts.empty() ? tools::info(json) : tools::info_of_hosts(options);
+        }
         if (tune->parsed())
             return tools::tune(tuning);
         if (layout->parsed())

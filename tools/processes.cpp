@@ -117,15 +117,21 @@ bool childless() noexcept
     return reaped < 0;
 }
 
-bool kill_descendants(int patience_ms)
+bool kill_descendants(int patience_ms, std::vector<pid_t> const& but)
 {
     base::deadline const end{std::chrono::milliseconds(patience_ms)};
     for (;;) {
         if (childless())
             return true;
+        auto left = descendants(getpid());
+        std::erase_if(left, [&](pid_t pid) {
+            return std::ranges::any_of(but, [&](pid_t stays) { return pid == stays || is_descendant(pid, stays); });
+        });
+        if (left.empty() && !but.empty())
+            return true;
         if (end.passed())
             return false;
-        for (pid_t const pid : descendants(getpid()))
+        for (pid_t const pid : left)
             kill(pid, SIGKILL);
         usleep(2000);
     }

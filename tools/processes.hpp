@@ -22,8 +22,9 @@ struct process_facts {
 };
 [[nodiscard]] process_facts facts_of(pid_t pid);
 
-/// SIGKILL to all descendants, again and again, until there are none or the time is over. Reaps. True if none is left.
-bool kill_descendants(int patience_ms);
+/// SIGKILL to all descendants, again and again, until there are none or the time is over. Reaps. True if none is left. `but`: children that
+/// stay, and what descends from them.
+bool kill_descendants(int patience_ms, std::vector<pid_t> const& but = {});
 
 /// "signal 11 (SIGSEGV, Segmentation fault)".
 [[nodiscard]] std::string describe_signal(int number);

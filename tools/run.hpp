@@ -82,6 +82,9 @@ enum : int { exit_usage = 2, exit_timeout = 124, exit_failed = 125, exit_not_exe
 int run(run_options const&);
 /// The front of a job of several hosts: starts an agent on each, and stands between them. As run.
 int run_on_hosts(run_options const&);
+/// `towline info --hosts`: starts agents there, and prints what they tell of their hosts and how a job on them would be launched and speak;
+/// the exit code. Throws towline::error, which names it, where a host cannot be reached.
+int info_of_hosts(run_options const&);
 /// An agent: runs its host's part of a job for the front at the other end of standard input and output; the exit code.
 int agent();
 

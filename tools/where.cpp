@@ -3,9 +3,11 @@
 #include "where.hpp"
 
 #include "base/clock.hpp"
+#include "job/questions.hpp"
 #include "job/waits.hpp"
 #include "jobs.hpp"
 #include "run.hpp"
+#include "timing.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -38,6 +40,24 @@ std::string how_long(double seconds)
                                                                              : fmt::format("{:.1f} h", seconds / 3600);
 }
 
+/// "localhost: rank 0; far: ranks 1 and 2", with numbers where the names are not known.
+std::string text_of_nodes(job_window const& job)
+{
+    std::vector<std::vector<std::size_t>> ranks(job.nodes());
+    auto const slots = job.slots();
+    for (std::size_t r = 0; r < slots.size(); ++r)
+        if (slots[r].node < ranks.size())
+            ranks[slots[r].node].push_back(r);
+    std::vector<std::string> parts;
+    for (std::size_t n = 0; n < ranks.size(); ++n)
+        if (!ranks[n].empty())
+            parts.push_back((n < job.hosts().size() ? job.hosts()[n] : fmt::format("node {}", n)) + ": " + job::numbers_of(ranks[n]));
+    constexpr std::size_t most = 32;
+    bool const more = parts.size() > most;
+    parts.resize(std::min(parts.size(), most));
+    return fmt::format("{}{}", fmt::join(parts, "; "), more ? "; ..." : "");
+}
+
 int list(std::vector<running_job> const& jobs)
 {
     if (jobs.empty()) {
@@ -52,18 +72,18 @@ int list(std::vector<running_job> const& jobs)
 
 } // namespace
 
-std::vector<std::string> lines_of(std::span<job::rank_slot const> slots, std::uint32_t node)
+std::vector<std::string> lines_of(std::span<job::rank_slot const> slots, asked_elsewhere const* asked)
 {
     std::vector<job::rank_view> ranks;
     ranks.reserve(slots.size());
     for (auto const& slot : slots)
         ranks.push_back(job::view_of(slot));
     job::look_at_processes(slots, ranks);
+    for (std::size_t r = 0; asked != nullptr && r < slots.size(); ++r)
+        if (slots[r].node != asked->own)
+            job::complete(ranks[r], slots[r], asked->question);
     auto situation = job::explain(ranks, base::monotonic_ns());
-    std::vector<std::string> lines;
-    for (std::size_t r = 0; r < situation.ranks.size(); ++r)
-        if (slots[r].node == node)
-            lines.push_back(std::move(situation.ranks[r]));
+    std::vector<std::string> lines = std::move(situation.ranks);
     for (auto const& cycle : situation.cycles)
         lines.push_back("they wait for each other: " + cycle);
     return lines;
@@ -90,8 +110,15 @@ int where(std::string const& which)
     auto const slots = job->window->slots();
     fmt::print("job {}: {} rank{}, runs for {}: {}\n", job->id, slots.size(), slots.size() == 1 ? "" : "s", how_long(job->seconds),
                shortened(job->command, 1000));
-    for (auto const& line : lines_of(slots, job->window->node()))
-        fmt::print("  {}\n", line);
+    if (job->window->nodes() == 1) {
+        for (auto const& line : lines_of(slots))
+            fmt::print("  {}\n", line);
+    } else {
+        fmt::print("  {}\n", text_of_nodes(*job->window));
+        asked_elsewhere const asked{job->window->ask_others(timing::answers), job->window->node()};
+        for (auto const& line : lines_of(slots, &asked))
+            fmt::print("  {}\n", line);
+    }
     std::vector<std::string> pids;
     for (std::size_t r = 0; r < slots.size() && r < 64; ++r)
         pids.push_back(slots[r].pid.load() != 0 ? fmt::format("{}", slots[r].pid.load()) : "-");

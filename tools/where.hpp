@@ -13,7 +13,12 @@ namespace towline::tools {
 /// all jobs are listed.
 int where(std::string const& which);
 
-/// What each rank on that node does, and which wait for each other, as lines.
-[[nodiscard]] std::vector<std::string> lines_of(std::span<job::rank_slot const>, std::uint32_t node);
+/// In a job of several nodes: a question to the others, and whose slots are not answers to it.
+struct asked_elsewhere {
+    std::uint32_t question = 0;
+    std::uint32_t own = 0;  ///< node
+};
+/// What each rank does, and which wait for each other, as lines. `asked`: null in a job of one node.
+[[nodiscard]] std::vector<std::string> lines_of(std::span<job::rank_slot const>, asked_elsewhere const* asked = nullptr);
 
 } // namespace towline::tools

@@ -18,11 +18,11 @@ namespace towline::engine {
 
 constinit thread_local common const* running_handlers [[gnu::tls_model("initial-exec")]] = nullptr;
 
-common::common(engine& self, setup&& s) : face(self), config(std::move(s)), owner_pid(::getpid()), ways_told(config.size)
+common::common(engine& self, setup&& s)
+    : face(self), config(std::move(s)), owner_pid(::getpid()), peers(config.size), ways_told(config.size)
 {
     if (config.size == 0 || config.rank >= config.size)
         throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));
-    peers = std::make_unique<peer_state[]>(config.size);
     counts.attach(config.counters, config.active_ns);
 }
 
@@ -55,9 +55,10 @@ void common::throw_dead(peer to) const
 
 void common::resolve(peer to, peer_state& p)
 {
-    std::lock_guard lock(p.mutex);
-    if ((p.flags.load(std::memory_order_relaxed) & peer_state::unresolved) == 0)
+    std::lock_guard lock(resolving_);
+    if ((p.flags.load(std::memory_order_relaxed) & peer_state::open) != 0)
         return;
+    require_open();
     std::string reasons;
     for (auto const& t : config.transports) {
         std::string const why = t->why_not(to);
@@ -66,10 +67,12 @@ void common::resolve(peer to, peer_state& p)
             p.via = t.get();
             p.maps = caps.can_map;
             p.gets = caps.can_get;
-            p.max_inline = static_cast<std::uint32_t>(std::min<std::size_t>(caps.max_inline, 255));
+            p.max_inline = static_cast<std::uint8_t>(std::min<std::size_t>(caps.max_inline, 255));
             p.max_eager = static_cast<std::uint32_t>(std::min<std::size_t>(t->max_eager_to(to), std::size_t{1} << 30));
-            // Release: a thread that finds the bit cleared sees the transport.
-            p.flags.fetch_and(~peer_state::unresolved, std::memory_order_release);
+            // Release: a thread that finds the bit set sees the transport. Sequential with close_peers: it sees this bit, or this sees it.
+            p.flags.fetch_or(peer_state::open, std::memory_order_seq_cst);
+            if (closed.load(std::memory_order_seq_cst))
+                p.flags.fetch_or(peer_state::closed, std::memory_order_release);
             base::log(base::log_level::debug, "rank {} is reached by {}: messages of {} bytes, big blocks are {}{}", to, t->name(),
                       p.max_eager, p.maps ? "read where they are" : p.gets ? "fetched" : "sent in pieces",
                       reasons.empty() ? reasons : "; not by" + reasons.substr(1));
@@ -87,15 +90,24 @@ peer_state& common::reach(peer to)
         throw usage_error(fmt::format("there is no rank {} in a world of {}", to, config.size));
     peer_state& p = peers[to];
     std::uint32_t flags = p.flags.load(std::memory_order_acquire);
-    if (flags == 0) [[likely]]
+    if (flags == peer_state::open) [[likely]]
         return p;
     if ((flags & peer_state::closed) != 0)
         require_open();
-    if ((flags & peer_state::unresolved) != 0)
+    if ((flags & peer_state::open) == 0)
         resolve(to, p);
     if ((flags & peer_state::dead) != 0)
         throw_dead(to);
     return p;
+}
+
+void common::close_peers() noexcept
+{
+    closed.store(true, std::memory_order_seq_cst);
+    // The others are refused when a transport would be chosen.
+    for (peer p = 0; p < config.size; ++p)
+        if (peers[p].flags.load(std::memory_order_seq_cst) != 0)
+            peers[p].flags.fetch_or(peer_state::closed, std::memory_order_release);
 }
 
 void common::drop(peer source, std::string const& why)

@@ -3,6 +3,7 @@
 //
 // engine::impl owns it and the parts; each part has a reference to it and to the few other parts that it needs. Any thread, unless said.
 
+#include "base/sparse_array.hpp"
 #include "engine/accounting.hpp"
 #include "engine/engine.hpp"
 #include "engine/peer_state.hpp"
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace towline::engine {
@@ -42,7 +44,7 @@ struct common {
     engine& face;
     setup config;
     long const owner_pid;
-    std::unique_ptr<peer_state[]> peers;
+    base::sparse_array<peer_state> peers;
     ledger counts;
     told_ways const ways_told;
 
@@ -60,6 +62,8 @@ struct common {
     peer_state& reach(peer to);
     /// Chooses the first transport that reaches the peer. Throws peer_error if there is none.
     void resolve(peer to, peer_state&);
+    /// From now on the fast path to every peer is closed.
+    void close_peers() noexcept;
     [[noreturn]] void throw_dead(peer to) const;
     [[nodiscard]] bool is_dead(peer p, std::memory_order order = std::memory_order_relaxed) const noexcept
     {
@@ -115,6 +119,7 @@ struct common {
     }
 
 private:
+    std::mutex resolving_;  ///< held while a transport is chosen
     std::atomic<std::uint64_t> dropped_{0};
 };
 

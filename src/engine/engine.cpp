@@ -56,9 +56,7 @@ void engine::impl::end()
 
 void engine::impl::close() noexcept
 {
-    closed.store(true, std::memory_order_release);
-    for (peer p = 0; p < config.size; ++p)
-        peers[p].flags.fetch_or(peer_state::closed, std::memory_order_release);
+    close_peers();
 }
 
 engine::engine(setup s) : impl_(std::make_unique<impl>(*this, std::move(s)))
@@ -316,7 +314,7 @@ std::uint64_t engine::share(peer to, void const* data, std::size_t size) noexcep
         return 0;
     peer_state const& p = m.peers[to];
     // Acquire: pairs with the thread that chose the transport.
-    if ((p.flags.load(std::memory_order_acquire) & ~peer_state::queued) != 0 || (!p.maps && to != m.config.rank))
+    if ((p.flags.load(std::memory_order_acquire) & ~peer_state::queued) != peer_state::open || (!p.maps && to != m.config.rank))
         return 0;
     return heap::find_packed(data, size);
 }

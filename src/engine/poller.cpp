@@ -178,13 +178,13 @@ bool engine::take_next(peer from, bool (*take)(void*, handler_id, std::span<std:
         return false;
     peer_state& p = m.peers[from];
     // Acquire: pairs with the thread that chose the transport.
-    if (p.flags.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    if (p.flags.load(std::memory_order_acquire) != peer_state::open) [[unlikely]] {
         try {
             (void)m.reach(from);
         } catch (error const&) {
             return false;
         }
-        if (p.flags.load(std::memory_order_acquire) != 0)
+        if (p.flags.load(std::memory_order_acquire) != peer_state::open)
             return false;
     }
     wait_hold::let_go_outer(m);

@@ -27,7 +27,7 @@ void engine::send_small(peer to, handler_id h, std::span<std::byte const> head)
     peer_state& p = peers[to];
     unsigned const bytes = t.first + t.second;
     // Acquire: pairs with the thread that chose the transport, or emptied the queue. The limits are 0 before there is a transport.
-    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_inline ||
+    if (p.flags.load(std::memory_order_acquire) != peer_state::open || bytes > p.max_inline ||
         !p.via->try_send_inline(to, {static_cast<transport::handler_id>(wire::first_direct + t.handler), t.first, t.second}, first, second))
         [[unlikely]]
         return false;
@@ -46,9 +46,9 @@ bool engine::try_send_small(peer to, handler_id h, std::span<std::byte const> fi
         return true;
     peer_state& p = m.peers[to];
     auto const kind = static_cast<transport::handler_id>(wire::first_direct + h);
-    if ((p.flags.load(std::memory_order_acquire) & peer_state::unresolved) != 0)
+    if ((p.flags.load(std::memory_order_acquire) & peer_state::open) == 0)
         (void)m.reach(to);
-    if (p.flags.load(std::memory_order_acquire) != 0 || bytes > p.max_eager ||
+    if (p.flags.load(std::memory_order_acquire) != peer_state::open || bytes > p.max_eager ||
         p.via->try_send(to, kind, first, second) != transport::send_status::sent)
         return false;
     m.counts.sent(bytes);

@@ -16,11 +16,13 @@ sender::outcome sender::try_post(peer to, peer_state& p, transport::handler_id k
         std::uint32_t const flags = p.flags.load(std::memory_order_acquire);
         if ((flags & (peer_state::dead | peer_state::closed)) != 0) [[unlikely]]
             return outcome::gone;
-        if ((flags & peer_state::unresolved) != 0) [[unlikely]] {
+        if ((flags & peer_state::open) == 0) [[unlikely]] {
             // The first message to a peer may be the protocol's own answer to one that has died since: no error then.
+            if (common_.closed.load(std::memory_order_acquire))
+                return outcome::gone;
             try {
                 common_.resolve(to, p);
-            } catch (peer_error const&) {
+            } catch (error const&) {  // or the engine is being closed
                 return outcome::gone;
             }
         }
@@ -34,11 +36,12 @@ sender::outcome sender::try_post(peer to, peer_state& p, transport::handler_id k
             if (manner == when_busy::progress)
                 return outcome::busy;
         } else {
-            std::lock_guard lock(p.mutex);
+            peer_queue& q = p.own_queue();
+            std::lock_guard lock(q.mutex);
             // Behind what waits; if that is gone by now, try again.
-            if (p.queue.empty())
+            if (q.messages.empty())
                 continue;
-            if (manner == when_busy::progress && p.queue_bytes >= thresholds::queue_bound)
+            if (manner == when_busy::progress && q.bytes >= thresholds::queue_bound)
                 return outcome::busy;
         }
         enqueue(to, p, kind, head, body);
@@ -48,18 +51,19 @@ sender::outcome sender::try_post(peer to, peer_state& p, transport::handler_id k
 
 void sender::enqueue(peer to, peer_state& p, transport::handler_id kind, std::span<std::byte const> head, std::span<std::byte const> body)
 {
-    peer_state::waiting_message m{kind, std::vector<std::byte>(head.size() + body.size())};
+    peer_queue::waiting_message m{kind, std::vector<std::byte>(head.size() + body.size())};
     if (!head.empty())
         std::memcpy(m.payload.data(), head.data(), head.size());
     if (!body.empty())
         std::memcpy(m.payload.data() + head.size(), body.data(), body.size());
     bool first = false;
     {
-        std::lock_guard lock(p.mutex);
+        peer_queue& q = p.own_queue();
+        std::lock_guard lock(q.mutex);
         if ((p.flags.load(std::memory_order_relaxed) & peer_state::dead) != 0)
             return;
-        p.queue_bytes += m.payload.size() + sizeof m;
-        p.queue.push_back(std::move(m));
+        q.bytes += m.payload.size() + sizeof m;
+        q.messages.push_back(std::move(m));
         first = (p.flags.load(std::memory_order_relaxed) & peer_state::queued) == 0;
         // A later send of this thread, or of one that learnt of this send, sees the flag and goes behind.
         p.flags.fetch_or(peer_state::queued, std::memory_order_release);
@@ -83,9 +87,10 @@ void sender::left_queue(std::size_t messages) noexcept
 
 bool sender::flush(peer to, peer_state& p)
 {
-    std::unique_lock lock(p.mutex);
-    while (!p.queue.empty()) {
-        auto& m = p.queue.front();
+    peer_queue& q = p.own_queue();
+    std::unique_lock lock(q.mutex);
+    while (!q.messages.empty()) {
+        auto& m = q.messages.front();
         auto const status = p.via->try_send(to, m.kind, m.payload, {});
         if (status == transport::send_status::busy)
             return false;
@@ -94,8 +99,8 @@ bool sender::flush(peer to, peer_state& p)
             suspect(to);
             return true;
         }
-        p.queue_bytes -= m.payload.size() + sizeof m;
-        p.queue.pop_front();
+        q.bytes -= m.payload.size() + sizeof m;
+        q.messages.pop_front();
         left_queue(1);
     }
     p.flags.fetch_and(~peer_state::queued, std::memory_order_release);
@@ -124,11 +129,12 @@ void sender::flush_queues()
 void sender::bury_queue(peer who)
 {
     peer_state& p = common_.peers[who];
-    std::lock_guard lock(p.mutex);
+    peer_queue& q = p.own_queue();
+    std::lock_guard lock(q.mutex);
     p.flags.fetch_or(peer_state::dead, std::memory_order_seq_cst);
-    left_queue(p.queue.size());
-    p.queue.clear();
-    p.queue_bytes = 0;
+    left_queue(q.messages.size());
+    q.messages.clear();
+    q.bytes = 0;
 }
 
 void sender::suspect(peer p)

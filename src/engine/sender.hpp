@@ -1,7 +1,7 @@
 #pragma once
 // Brings encoded messages to a peer in order: straight into the transport, or behind what already waits for room.
 //
-// Owns the queues of messages that found no room (peer_state::queue, under the peer's mutex), the list of peers that have one, and the list
+// Owns the queues of messages that found no room (peer_queue), the list of peers that have one, and the list
 // of peers that a transport called unreachable. Any thread posts; only the poller flushes.
 
 #include "engine/common.hpp"

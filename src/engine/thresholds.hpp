@@ -177,6 +177,10 @@ inline constexpr std::chrono::seconds watchdog{60};
 inline constexpr std::chrono::nanoseconds use_measured = std::chrono::seconds{1};
 inline constexpr std::int64_t busy_fraction = 20;
 inline constexpr std::int64_t interrupted_seldom = 1;
+/// What other nodes answered counts for so long (a wait is looked at every 200 ms); an answer is awaited for so long before they are asked
+/// again.
+inline constexpr std::chrono::nanoseconds answer_holds = std::chrono::seconds{2};
+inline constexpr std::chrono::nanoseconds answer_awaited = std::chrono::seconds{5};
 /// The status with which the watchdog ends a job, as timeout(1) does.
 inline constexpr int watchdog_status = 124;
 

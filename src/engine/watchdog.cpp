@@ -7,6 +7,7 @@
 #include "base/settings.hpp"
 #include "base/settings_table.hpp"
 #include "engine/thresholds.hpp"
+#include "job/questions.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -138,6 +139,20 @@ void watchdog::tell()
         told_ = false;
 }
 
+bool watchdog::know_other_nodes(std::int64_t now)
+{
+    auto& header = job_.header();
+    std::int64_t const age = now - asked_ns_;
+    bool const is_answered = question_ != 0 && job::is_answered(header, question_);
+    if (is_answered && age < thresholds::answer_holds.count())
+        return true;
+    if (question_ == 0 || is_answered || age > thresholds::answer_awaited.count()) {
+        question_ = job::ask_other_nodes(header);
+        asked_ns_ = now;
+    }
+    return false;
+}
+
 void watchdog::search()
 {
     // One rank looks at all, and only where it stands still itself.
@@ -148,9 +163,14 @@ void watchdog::search()
     auto const own = job_.self().waits.read();
     if (told_ || !own || now - own->quiet_ns < patience_.count())
         return;
+    if (job_.header().nodes > 1 && !know_other_nodes(now))
+        return;
     std::vector<job::rank_view> ranks;
-    for (int r = 0; r < job_.size(); ++r)
+    for (int r = 0; r < job_.size(); ++r) {
         ranks.push_back(job::view_of(job_.slot(r)));
+        if (!job_.is_here(r))
+            job::complete(ranks.back(), job_.slot(r), question_);
+    }
     if (!job::all_are_stuck(ranks, now, patience_.count()))
         return;
     job::look_at_processes({&job_.slot(0), static_cast<std::size_t>(job_.size())}, ranks);

@@ -44,6 +44,8 @@ private:
     [[nodiscard]] bool look_from_outside(bool in_time) noexcept;
     void tell();
     void search();
+    /// Whether a fresh answer of the other nodes is there; asks them otherwise.
+    [[nodiscard]] bool know_other_nodes(std::int64_t now);
     [[nodiscard]] bool computes();
 
     job::membership& job_;
@@ -58,6 +60,8 @@ private:
     std::vector<long_wait> waits_;      ///< theirs
     bool told_ = false;                 ///< of this standstill
     bool published_ = false;
+    std::uint32_t question_ = 0;        ///< to other nodes, the last; 0: none so far
+    std::int64_t asked_ns_ = 0;
     std::uint64_t moved_ = 0;
     std::int64_t moved_ns_ = 0;
     std::int64_t measured_ns_ = 0;      ///< when the use of processors was read last, and what it was

@@ -76,6 +76,10 @@ struct alignas(4096) control_header {
     alignas(64) std::atomic<std::uint32_t> fence_generation;
     /// Futex word for the keeper, in a job of several nodes: bumped when a rank of this node has arrived at a fence, or left.
     std::atomic<std::uint32_t> news;
+    /// Bumped, and `news` with it, by who wants to know what ranks of other nodes wait for (questions.hpp).
+    std::atomic<std::uint32_t> asked;
+    /// Futex word: the last value of `asked` to which all other nodes have answered. Written by the keeper.
+    std::atomic<std::uint32_t> answered;
     // again as the launcher wrote it
     alignas(64) std::uint64_t tuned;         ///< 1: `tuning` holds for all ranks; 0: nobody has looked for measured sizes
     std::array<std::uint64_t, 31> tuning;    ///< what the engines choose by, as engine/tuning.hpp writes it
@@ -83,6 +87,8 @@ struct alignas(4096) control_header {
     std::uint32_t nodes;          ///< machines, or parts of machines that share no memory
     std::uint32_t here;           ///< ranks on this node
     std::array<char, 64> address; ///< IP address at which other nodes reach this one, in digits; empty: the loopback
+    /// Names of the nodes' hosts as the user wrote them, in order, with a NUL behind each; cut where there are too many.
+    std::array<char, 3504> hosts;
 };
 static_assert(sizeof(control_header) == 4096);
 

@@ -42,29 +42,6 @@ bool says_it(std::string_view call, operation const& o)
     return o.what == operation::kind::send && (call == "MPI_Send" || call == "MPI_Ssend" || call == "MPI_Rsend" || call == "MPI_Bsend");
 }
 
-/// "rank 0", "ranks 0 to 3", "ranks 0, 2 and 5", "ranks 0, 2, 5 and 17 more".
-std::string numbers(std::vector<std::size_t> const& ranks)
-{
-    std::vector<std::string> runs;
-    for (std::size_t i = 0; i < ranks.size();) {
-        std::size_t end = i + 1;
-        while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1)
-            ++end;
-        if (end - i > 2) {
-            runs.push_back(fmt::format("{} to {}", ranks[i], ranks[end - 1]));
-        } else {
-            for (std::size_t k = i; k < end; ++k)
-                runs.push_back(fmt::format("{}", ranks[k]));
-        }
-        i = end;
-    }
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    constexpr std::size_t most = 8;
-    for (std::size_t i = 0; i < runs.size() && i < most; ++i)
-        text += (i == 0 ? "" : i + 1 == runs.size() ? " and " : ", ") + runs[i];
-    return runs.size() > most ? text + " and others" : text;
-}
-
 std::string how_long(std::int64_t ns)
 {
     double const seconds = static_cast<double>(std::max<std::int64_t>(ns, 0)) / 1e9;
@@ -123,6 +100,7 @@ doing outside(rank_view const& r, std::int64_t now_ns)
     case kind::stopped: return {"is stopped (SIGSTOP)", "are stopped (SIGSTOP)"};
     case kind::traced: return {"is stopped by a debugger", "are stopped by a debugger"};
     case kind::gone: return {"has ended", "have ended"};
+    case kind::silent: return {"is on a node that does not answer", "are on nodes that do not answer"};
     default: break;
     }
     bool const is_new = r.active_ns == 0;
@@ -141,6 +119,28 @@ doing outside(rank_view const& r, std::int64_t now_ns)
 }
 
 } // namespace
+
+std::string numbers_of(std::vector<std::size_t> const& ranks)
+{
+    std::vector<std::string> runs;
+    for (std::size_t i = 0; i < ranks.size();) {
+        std::size_t end = i + 1;
+        while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1)
+            ++end;
+        if (end - i > 2) {
+            runs.push_back(fmt::format("{} to {}", ranks[i], ranks[end - 1]));
+        } else {
+            for (std::size_t k = i; k < end; ++k)
+                runs.push_back(fmt::format("{}", ranks[k]));
+        }
+        i = end;
+    }
+    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+    constexpr std::size_t most = 8;
+    for (std::size_t i = 0; i < runs.size() && i < most; ++i)
+        text += (i == 0 ? "" : i + 1 == runs.size() ? " and " : ", ") + runs[i];
+    return runs.size() > most ? text + " and others" : text;
+}
 
 std::string describe(waited_operation const& o, std::size_t self)
 {
@@ -185,7 +185,7 @@ std::string describe(wait_report const& wait, std::size_t self, bool plural)
                 ranks.push_back(o.process);
         std::sort(ranks.begin(), ranks.end());
         ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-        return text + numbers(ranks) + (more != 0 ? " and others" : "");
+        return text + numbers_of(ranks) + (more != 0 ? " and others" : "");
     }
     text += fmt::format("{} operations: ", n + more);
     constexpr std::size_t most = 6;
@@ -263,7 +263,7 @@ situation explain(std::span<rank_view const> ranks, std::int64_t now_ns)
     }
     situation s;
     for (auto const& [text, g] : groups) {
-        std::string line = numbers(g.members) + ' ' + (g.members.size() > 1 ? g.plural : text);
+        std::string line = numbers_of(g.members) + ' ' + (g.members.size() > 1 ? g.plural : text);
         if (g.least <= g.most) {
             auto const least = how_long(g.least);
             auto const most = how_long(g.most);

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -170,6 +171,8 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
         for (std::size_t r = 0; r < options.node_of.size(); ++r)
             slots[r].node = options.node_of[r];
         options.address.copy(header.address.data(), header.address.size() - 1);
+        auto const names = std::string_view(options.hosts).substr(0, header.hosts.size() - 1);
+        names.substr(0, names.rfind('\0') + 1).copy(header.hosts.data(), header.hosts.size() - 1);
     }
     header.tuned = options.tuning.empty() ? 0 : 1;
     std::copy_n(options.tuning.begin(), std::min(options.tuning.size(), header.tuning.size()), header.tuning.begin());
@@ -248,7 +251,11 @@ checked_header read_header(int job_fd)
     auto const& header = *reinterpret_cast<control_header const*>(copy.data());
     if (char const* const wrong = check_control(header, static_cast<std::uint64_t>(about.st_size)); wrong != nullptr)
         throw error(wrong);
-    return {header.size, base::printable(header.job_id.data()), header.node};
+    std::vector<std::string> hosts;
+    std::string_view names(header.hosts.data(), header.hosts.size());
+    for (std::size_t end; !names.starts_with('\0') && (end = names.find('\0')) != names.npos; names.remove_prefix(end + 1))
+        hosts.push_back(base::printable(names.substr(0, end)));
+    return {header.size, base::printable(header.job_id.data()), header.node, header.nodes, std::move(hosts)};
 }
 
 control_view::control_view(int job_fd)

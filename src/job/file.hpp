@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace towline::job {
 
@@ -27,6 +28,7 @@ struct job_options {
     std::string id{};                          ///< of the job, at most 31 bytes; empty: a new one
     std::array<std::byte, 32> const* key = nullptr;  ///< of the job; null: a new one
     std::string address{};                     ///< control_header::address
+    std::string hosts{};                       ///< control_header::hosts
 };
 
 /// The secret, and the name on its machine, of a new job.
@@ -74,6 +76,8 @@ struct checked_header {
     std::uint32_t size = 0;
     std::string id;  ///< printable
     std::uint32_t node = 0;  ///< whose file it is
+    std::uint32_t nodes = 1; ///< of the job
+    std::vector<std::string> hosts{};  ///< names of the nodes' hosts, printable; empty, or shorter than `nodes`: not known
 };
 /// Reads the header of a file that another process made, and that may be hostile. Throws error: it is no job file that this version knows,
 /// or one that could shrink under its readers.

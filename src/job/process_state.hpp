@@ -19,6 +19,7 @@ struct process_state {
         traced,    ///< by a debugger, which has stopped it
         device,    ///< uninterruptibly: a file system or a device does not answer
         gone,      ///< ended; its parent has not asked how yet
+        silent,    ///< its node did not answer
     };
     kind is = kind::unknown;
     std::string call{};  ///< the system call in which the main thread sleeps, where the kernel tells

@@ -79,7 +79,7 @@ struct wait_board {
     static constexpr std::size_t words = 176;
     std::atomic<std::uint32_t> sequence;  ///< odd while the report changes
     std::atomic<std::uint32_t> filled;    ///< 1: there is one
-    std::array<std::uint64_t, 4> reserved;
+    std::array<std::atomic<std::uint64_t>, 4> answer;  ///< of a rank on another node: what its keeper told last (questions.hpp)
     std::array<std::atomic<std::uint64_t>, words> report;
 };
 static_assert(sizeof(wait_report) <= wait_board::words * 8 && sizeof(wait_board) == 1456);
@@ -100,6 +100,9 @@ struct rank_view {
 [[nodiscard]] std::string describe(wait_report const&, std::size_t self, bool plural = false);
 /// "a receive from rank 1, tag 7", "step at rank 2".
 [[nodiscard]] std::string describe(waited_operation const&, std::size_t self);
+
+/// "rank 0", "ranks 0 to 3", "ranks 0, 2 and 5"; of very many, the first.
+[[nodiscard]] std::string numbers_of(std::vector<std::size_t> const& ranks);
 
 struct situation {
     /// "rank 0 waits in MPI_Recv for rank 1, tag 7 (MPI_COMM_WORLD), for 61 s"; those that do the same in one.

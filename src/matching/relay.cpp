@@ -263,10 +263,7 @@ bool relays::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t
     return true;
 }
 
-relays::relays(common& c, sends const& s)
-    : common_(c), sends_(s), board_(c.engine_.ways()), paths_(std::make_unique<std::atomic<relay_path*>[]>(c.size))
-{
-}
+relays::relays(common& c, sends const& s) : common_(c), sends_(s), board_(c.engine_.ways()), paths_(c.size) {}
 
 relays::~relays()
 {

@@ -11,6 +11,7 @@
 // No lock. One thread at a time uses the path to a peer: the one that has set `busy`; another one sends in a different way.
 
 #include "base/coldness.hpp"
+#include "base/sparse_array.hpp"
 #include "layout/stream.hpp"
 #include "matching/laid.hpp"
 #include "matching/sends.hpp"
@@ -123,7 +124,7 @@ private:
     common& common_;
     sends const& sends_;
     job::way_board* const board_;  ///< null: nobody looks
-    std::unique_ptr<std::atomic<relay_path*>[]> paths_;  ///< by peer; null: none so far
+    base::sparse_array<std::atomic<relay_path*>> paths_;  ///< by peer; null: none so far
     std::atomic<std::uint64_t> bytes_{0};                ///< of all blocks
     base::recent_blocks sent_{thresholds::relay_remembers};
 };

@@ -7,8 +7,7 @@
 namespace towline::matching {
 
 sends::sends(common& c, requests& r)
-    : common_(c), requests_(r), held_back_(std::make_unique<std::atomic<std::uint8_t>[]>(c.size)),
-      throttle_seen_(std::make_unique<std::uint32_t[]>(c.size))
+    : common_(c), requests_(r), held_back_(c.size), throttle_seen_(c.size)
 {
 }
 

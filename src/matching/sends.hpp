@@ -6,6 +6,7 @@
 // lock.
 
 #include "base/slot_table.hpp"
+#include "base/sparse_array.hpp"
 #include "layout/datatype.hpp"
 #include "matching/requests.hpp"
 
@@ -91,8 +92,8 @@ private:
     requests& requests_;
     base::slot_table<sending_slot> slots_;
     std::atomic<std::size_t> in_use_{0};
-    std::unique_ptr<std::atomic<std::uint8_t>[]> held_back_;  ///< by peer
-    std::unique_ptr<std::uint32_t[]> throttle_seen_;          ///< by peer; touched by handlers only
+    base::sparse_array<std::atomic<std::uint8_t>> held_back_;  ///< by peer
+    base::sparse_array<std::uint32_t> throttle_seen_;          ///< by peer; touched by handlers only
 };
 
 } // namespace towline::matching

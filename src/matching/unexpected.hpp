@@ -4,6 +4,7 @@
 //
 // common::lock guards all of it but the two counters, which are read without it. A node that is out of the queue belongs to its taker.
 
+#include "base/sparse_array.hpp"
 #include "matching/common.hpp"
 #include "matching/queues.hpp"
 #include "matching/relay.hpp"
@@ -51,7 +52,7 @@ struct unexpected_message {
 
 class unexpected_messages {
 public:
-    explicit unexpected_messages(common& c) : common_(c), accounts_(std::make_unique<account[]>(c.size)) {}
+    explicit unexpected_messages(common& c) : common_(c), accounts_(c.size) {}
     ~unexpected_messages();
 
     /// How many there are. No lock.
@@ -100,7 +101,7 @@ private:
     std::uint64_t bytes_ = 0;  ///< captured
     std::atomic<std::size_t> count_{0};
     std::atomic<std::uint64_t> arrivals_{0};
-    std::unique_ptr<account[]> accounts_;  ///< by sender
+    base::sparse_array<account> accounts_;  ///< by sender
     std::uint64_t throttled_ = 0;
     unexpected_message* free_ = nullptr;
     std::size_t free_count_ = 0;

@@ -21,6 +21,21 @@ namespace {
 constexpr char const* type_key = "mpi_hw_resource_type";
 constexpr char const* set_key = "mpi_pset_name";
 
+constexpr char const* shared_memory = "mpi_shared_memory";
+
+/// The number of this process's node in the job.
+int own_node()
+{
+    return static_cast<int>(job::membership::instance().header().node);
+}
+
+/// The color of the instance of hardware that this process is bound to: nodes number their hardware alike.
+int color_of(std::optional<int> instance)
+{
+    constexpr int most_instances = 1 << 16;
+    return instance && *instance < most_instances ? own_node() * most_instances + *instance : MPI_UNDEFINED;
+}
+
 /// The color of a process, and the type of hardware that was chosen if the program named none.
 struct wish {
     int color = MPI_UNDEFINED;
@@ -33,17 +48,17 @@ bool same_word(std::string_view a, std::string_view b) noexcept
     return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-/// Splits by a type of hardware named as in MPI_Get_hw_resource_info, with or without "hwloc://". All processes are on one machine.
+/// Splits by a type of hardware named as in MPI_Get_hw_resource_info, with or without "hwloc://".
 wish by_type(std::string_view type)
 {
-    if (same_word(type, "mpi_shared_memory"))
-        return {0};
+    if (same_word(type, shared_memory))
+        return {own_node()};
     constexpr std::string_view scheme = "hwloc://";
     if (same_word(type.substr(0, scheme.size()), scheme))
         type.remove_prefix(scheme.size());
     for (auto const& [name, instance] : hardware_instances())
         if (same_word(name, type))
-            return {instance.value_or(MPI_UNDEFINED)};
+            return {color_of(instance)};
     return {};
 }
 
@@ -59,12 +74,15 @@ wish by_set(communicator const& c, std::string_view name)
 /// What all ranks exchange first. Ranks that want no communicator take part, whatever the others split by.
 struct position {
     int split_type = MPI_UNDEFINED;
-    std::array<int, 15> held_to{};  ///< first processor of the resource, by type (same order on all ranks of a machine); -1: none
+    int node = 0;
+    std::array<int, 14> held_to{};  ///< first processor of the resource, by type (same order on all ranks of a machine); -1: none
 };
 
 /// Splits by the largest type of hardware that does not contain all of them.
 wish by_difference(std::vector<std::pair<std::string, std::optional<int>>> const& mine, std::vector<position> const& all)
 {
+    if (std::ranges::any_of(all, [](position const& p) { return p.split_type != MPI_UNDEFINED && p.node != own_node(); }))
+        return {own_node(), shared_memory};
     for (std::size_t t = 0; t < mine.size(); ++t) {
         std::optional<int> first;
         bool together = true;
@@ -75,7 +93,7 @@ wish by_difference(std::vector<std::pair<std::string, std::optional<int>>> const
             first = p.held_to[t];
         }
         if (!together)
-            return {mine[t].second.value_or(MPI_UNDEFINED), "hwloc://" + mine[t].first};
+            return {color_of(mine[t].second), "hwloc://" + mine[t].first};
     }
     return {};
 }
@@ -83,7 +101,7 @@ wish by_difference(std::vector<std::pair<std::string, std::optional<int>>> const
 wish wish_of(communicator& c, int split_type, info const* hints)
 {
     auto const hint = [&](char const* key) { return hints != nullptr ? hints->get(key) : std::nullopt; };
-    position mine{split_type, {}};
+    position mine{split_type, own_node(), {}};
     mine.held_to.fill(-1);
     std::vector<std::pair<std::string, std::optional<int>>> hardware;
     if (split_type == MPI_COMM_TYPE_HW_UNGUIDED) {
@@ -100,7 +118,7 @@ wish wish_of(communicator& c, int split_type, info const* hints)
             throw failure(MPI_ERR_ARG, fmt::format("split_type is {}, and {} on another rank", split_type, p.split_type));
 
     switch (split_type) {
-    case MPI_COMM_TYPE_SHARED: return {static_cast<int>(job::membership::instance().header().node)};
+    case MPI_COMM_TYPE_SHARED: return {own_node()};
     case MPI_COMM_TYPE_HW_UNGUIDED: return by_difference(hardware, all);
     case MPI_COMM_TYPE_HW_GUIDED:
     case MPI_COMM_TYPE_RESOURCE_GUIDED:

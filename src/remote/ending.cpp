@@ -25,7 +25,9 @@ void runtime::begin(runtime_setup setup)
     setup_ = std::move(setup);
     {
         std::scoped_lock lock(ending_mutex_);
-        std::fill(reports_.begin(), reports_.end(), report{});
+        for (std::size_t r = 0; r < reports_.size(); ++r)
+            if (reports_[r].round != 0)
+                reports_[r] = {};
         judged_round_ = 0;
         own_ = {};
     }
@@ -46,9 +48,11 @@ void runtime::meet(std::span<std::uint64_t const> digests, std::span<std::uint32
     std::vector<int> strangers;
     for (int r = 0; r < size(); ++r) {
         peer_info& p = peers_[static_cast<std::size_t>(r)];
-        p.version = versions[static_cast<std::size_t>(r)];
-        p.version_fits = p.version == wire::format_version;
-        if (r != rank() && p.version_fits && digests[static_cast<std::size_t>(r)] != actions_.digest())
+        if (std::uint32_t const version = versions[static_cast<std::size_t>(r)]; version != wire::format_version) {
+            p.is_foreign = true;
+            p.version = version;
+        }
+        if (r != rank() && !p.is_foreign && digests[static_cast<std::size_t>(r)] != actions_.digest())
             strangers.push_back(r);
     }
     if (strangers.empty())
@@ -129,10 +133,10 @@ void runtime::on_control(engine::incoming& in)
 void runtime::on_death(int rank, bool goodbye)
 {
     peer_info& p = peers_[static_cast<std::size_t>(rank)];
-    if (!p.alive.load(std::memory_order_relaxed))
+    if (p.gone.load(std::memory_order_relaxed))
         return;
     p.left.store(goodbye, std::memory_order_release);
-    p.alive.store(false, std::memory_order_release);
+    p.gone.store(true, std::memory_order_release);
     last_dead_.store(rank, std::memory_order_relaxed);
     wanted_round_.store(1, std::memory_order_relaxed);
     deaths_.fetch_add(1, std::memory_order_release);

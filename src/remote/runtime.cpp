@@ -69,10 +69,10 @@ runtime::scope::~scope()
 }
 
 runtime::runtime(engine::engine& e, action_table const* actions)
-    : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(std::make_unique<peer_info[]>(e.size())),
+    : engine_(e), actions_(actions != nullptr ? *actions : action_table::process()), peers_(e.size()),
       reports_(e.size())
 {
-    sent_[engine::shared_shard].store(new std::atomic<std::uint64_t>[e.size()](), std::memory_order_release);
+    sent_[engine::shared_shard].store(new sent_counts(e.size()), std::memory_order_release);
     // Handlers run in the scope of this runtime, whichever thread polls.
     auto const install = [this]<void (runtime::*Handler)(engine::incoming&)>(wire::handler id) {
         ids_[id] = engine_.add_handler([](void* self, engine::engine&, engine::incoming& m) {
@@ -102,15 +102,19 @@ runtime::~runtime()
     scope const mine(this);
     objects_.clear();
     for (auto& of_shard : sent_)
-        delete[] of_shard.load(std::memory_order_relaxed);
+        delete of_shard.load(std::memory_order_relaxed);
 }
 
 void runtime::add_first_sent(unsigned shard, int rank, std::uint64_t amount) noexcept
 {
-    auto* const fresh = new (std::nothrow) std::atomic<std::uint64_t>[static_cast<std::size_t>(size())]();
-    if (fresh == nullptr)  // without memory, counted in the shared array
-        return engine::add_to_shard(engine::shared_shard, sent_[engine::shared_shard].load(std::memory_order_acquire)[rank], amount);
-    engine::add_to_shard(shard, fresh[rank], amount);
+    auto const at = static_cast<std::size_t>(rank);
+    sent_counts* fresh = nullptr;
+    try {
+        fresh = new sent_counts(engine_.size());
+    } catch (std::bad_alloc const&) {  // without memory, counted in the shared array
+        return engine::add_to_shard(engine::shared_shard, (*sent_[engine::shared_shard].load(std::memory_order_acquire))[at], amount);
+    }
+    engine::add_to_shard(shard, (*fresh)[at], amount);
     sent_[shard].store(fresh, std::memory_order_release);  // one thread writes a shard
 }
 
@@ -119,7 +123,7 @@ std::uint64_t runtime::sent_to(int rank) const noexcept
     std::uint64_t n = 0;
     for (auto const& of_shard : sent_)
         if (auto const* const counts = of_shard.load(std::memory_order_acquire))
-            n += counts[rank].load(std::memory_order_acquire);
+            n += (*counts)[static_cast<std::size_t>(rank)].load(std::memory_order_acquire);
     return n;
 }
 
@@ -134,11 +138,11 @@ void runtime::check_rank(int rank) const
 void runtime::check_callable(int rank) const
 {
     peer_info const& p = peers_[static_cast<std::size_t>(rank)];
-    if (!p.version_fits)
+    if (p.is_foreign)
         throw version_error(
             fmt::format("rank {} speaks version {} of remote calls, this rank version {}: link both programs with the same towline", rank,
                         p.version, wire::format_version));
-    if (!p.alive.load(std::memory_order_acquire))
+    if (p.gone.load(std::memory_order_acquire))
         std::rethrow_exception(death(rank, nullptr));
 }
 

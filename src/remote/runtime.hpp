@@ -2,6 +2,7 @@
 // The remote-call face over one engine: sends calls, runs arriving ones, and ends the world in order. A process has one, owned by its
 // towline::world. Tests make many over simulated engines, and choose among them with `runtime::scope`.
 
+#include "base/sparse_array.hpp"
 #include "engine/engine.hpp"
 #include "remote/calls.hpp"
 #include "remote/objects.hpp"
@@ -74,7 +75,7 @@ public:
     [[nodiscard]] team_ground& teams() noexcept { return *teams_; }
     [[nodiscard]] int rank() const noexcept { return static_cast<int>(engine_.rank()); }
     [[nodiscard]] int size() const noexcept { return static_cast<int>(engine_.size()); }
-    [[nodiscard]] bool alive(int rank) const { return peers_[static_cast<std::size_t>(rank)].alive.load(std::memory_order_acquire); }
+    [[nodiscard]] bool alive(int rank) const { return !peers_[static_cast<std::size_t>(rank)].gone.load(std::memory_order_acquire); }
     [[nodiscard]] call_table& calls() noexcept { return calls_; }
     [[nodiscard]] action_table const& actions() const noexcept { return actions_; }
     [[nodiscard]] std::uint64_t max_message() const noexcept { return setup_.max_message; }
@@ -147,15 +148,15 @@ public:
     void flush_counters() noexcept;
 
 private:
-    struct peer_info {
+    struct peer_info {  // all zeros: alive, and of this version, and nothing came from it
         std::atomic<std::uint64_t> handled{0};  ///< requests that arrived; written by handlers only
-        std::atomic<bool> alive{true};
+        std::atomic<bool> gone{false};          ///< dead, or left
         std::atomic<bool> left{false};          ///< it left because of an exception
         std::atomic<std::uint32_t> barriers{0}; ///< the barriers that it had passed when it left
         std::unique_ptr<std::vector<std::uint32_t>> translation;  ///< our index -> theirs; null: equal tables
         std::atomic<bool> table_known{false};  ///< the peer's table arrived
-        bool version_fits = true;
-        std::uint32_t version = wire::format_version;
+        bool is_foreign = false;               ///< of another version
+        std::uint32_t version = 0;             ///< that one
     };
     struct report {
         std::uint32_t deaths = 0;
@@ -179,9 +180,9 @@ private:
     void add_sent(int rank, std::uint64_t amount) noexcept
     {
         unsigned const n = engine::thread_shard();
-        std::atomic<std::uint64_t>* const mine = sent_[n].load(std::memory_order_acquire);
+        auto* const mine = sent_[n].load(std::memory_order_acquire);
         if (mine != nullptr) [[likely]]
-            engine::add_to_shard(n, mine[rank], amount);
+            engine::add_to_shard(n, (*mine)[static_cast<std::size_t>(rank)], amount);
         else
             add_first_sent(n, rank, amount);
     }
@@ -204,10 +205,11 @@ private:
     action_table const& actions_;
     runtime_setup setup_;
     std::array<engine::handler_id, wire::handlers> ids_{};
-    std::unique_ptr<peer_info[]> peers_;
+    base::sparse_array<peer_info> peers_;
     /// Requests sent, by the shard of the sending thread and by rank. A shard's array is made at its first send; the shared one at
     /// construction.
-    std::array<std::atomic<std::atomic<std::uint64_t>*>, engine::shards> sent_{};
+    using sent_counts = base::sparse_array<std::atomic<std::uint64_t>>;
+    std::array<std::atomic<sent_counts*>, engine::shards> sent_{};
     call_table calls_;
     object_table objects_;
     std::unique_ptr<team_ground> teams_;
@@ -223,7 +225,7 @@ private:
 
     // Termination (ending.cpp). The lowest living rank is the coordinator and keeps the others' reports.
     std::mutex ending_mutex_;
-    std::vector<report> reports_;
+    base::sparse_array<report> reports_;
     std::uint64_t judged_round_ = 0, judged_sent_ = 0, judged_handled_ = 0;  ///< sums of the last complete round
     report own_{};                             ///< the last report of this rank
     std::atomic<std::uint64_t> wanted_round_{1};

@@ -61,6 +61,11 @@ bool is_used(std::string_view name)
 
 } // namespace
 
+bool is_wished(std::string_view name)
+{
+    return named(name).value_or(true);
+}
+
 bool uses_network()
 {
     return is_used("datagram");

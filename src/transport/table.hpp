@@ -13,6 +13,8 @@ struct table_entry {
 
 [[nodiscard]] std::span<table_entry const> table() noexcept;
 
+/// Whether TOWLINE_TRANSPORT lets this one be used. Joins nothing.
+[[nodiscard]] bool is_wished(std::string_view name);
 /// Whether this process uses a transport that needs attention while the program computes: packets are to be acknowledged, and sent again. Joins
 /// the job.
 [[nodiscard]] bool uses_network();

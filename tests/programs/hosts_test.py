@@ -1,4 +1,5 @@
-"""Jobs of several nodes: `towline run --hosts`, and messages that go by packets. Two names of this machine are two nodes, which share no memory."""
+"""Jobs of several nodes: `towline run --hosts`, and messages that go by packets. Two names of this machine are two nodes, which share no
+memory."""
 
 import os
 import re
@@ -10,6 +11,9 @@ import unittest
 
 import harness
 from harness import JobTest, SANITIZED, program, wait_until
+
+
+MPIEXEC = os.path.join(os.path.dirname(harness.TOWLINE), "mpiexec")
 
 
 def mpi(name):
@@ -118,10 +122,280 @@ class Launching(JobTest):
         os.unlink(shell)
         os.unlink(names)
 
+    def test_info_tells_how_hosts_would_be_used(self):
+        def info(*words, **settings):
+            done = subprocess.run([harness.TOWLINE, "info", "--hosts", "localhost:2,127.0.0.1:2", *words], capture_output=True, text=True,
+                                  timeout=60, env={**self.env, **settings})
+            return done.returncode, done.stdout, done.stderr
+        code, out, err = info()
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"(?m)^\+ host localhost +\d+ cores; reached by 'towline agent'; .*127\.0\.0\.1 \(lo\)")
+        self.assertRegex(out, r"(?m)^\+ on a host +shm: ")
+        self.assertRegex(out, r"(?m)^\+ between hosts +datagram: UDP packets, whose first ones prove the job's key$")
+        self.assertRegex(out, r"(?m)^\+   ranks of 127\.0\.0\.1 +at [0-9a-f.:]+$")
+        self.assertIn("UDP packets, encrypted", info(TOWLINE_SECURITY="encrypt")[1])
+        code, out, err = info(TOWLINE_TRANSPORT="^datagram")
+        self.assertEqual((code, err), (125, ""))
+        self.assertRegex(out, r"(?m)^- between hosts +datagram: TOWLINE_TRANSPORT leaves it out, and nothing else reaches another host$")
+        code, out, err = info("--ssh", "false")
+        self.assertEqual((code, out), (125, ""))
+        self.assertRegex(err, "host (localhost|127.0.0.1): no agent could be started there: 'false (localhost|127.0.0.1)' ended")
+
     def test_counters_of_all_nodes(self):
         code, _, err, _ = self.run_job(2, mpi("paths"), "messages", options=(*hosts(), "--stats"))
         rows = [line.split() for line in err.splitlines() if re.match(r"\s+[01]\s", line)]
         self.assertEqual([row[0] for row in rows], ["0", "1"], err)
+
+
+class Tree(JobTest):
+    """More hosts than the front starts agents on: others start the rest."""
+
+    HOSTS = 20
+
+    def setUp(self):
+        super().setUp()
+        self.shell = os.path.join(self.temporary, "shell")
+        self.addCleanup(os.unlink, self.shell)
+        self.write_shell("")
+        self.options = ("--hosts", ",".join(f"h{i}:1" for i in range(self.HOSTS)), "--ssh", self.shell)
+
+    def write_shell(self, special):
+        with open(self.shell, "w") as file:
+            file.write(f"#!/bin/sh\nexport TEST_HOST=$1\nshift\n{special}\nexec \"$@\"\n")
+        os.chmod(self.shell, stat.S_IRWXU)
+
+    def agents(self):
+        """Of each host, its agent and that one's parent. (A keeper looks like the agent that has forked it.)"""
+        found = {}
+        for pid in harness.processes_with(self.mark):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file, open(f"/proc/{pid}/environ", "rb") as names, \
+                        open(f"/proc/{pid}/stat") as about:
+                    if file.read().endswith(b"towline\0agent\0"):
+                        host = [name[10:].decode() for name in names.read().split(b"\0") if name.startswith(b"TEST_HOST=")]
+                        found[pid] = (host[-1], int(about.read().rpartition(")")[2].split()[1]))
+            except OSError:
+                pass
+        return {host: (pid, parent) for pid, (host, parent) in found.items() if parent not in found or found[parent][0] != host}
+
+    def test_output_input_and_exit(self):
+        script = 'echo "$TOWLINE_RANK of $TOWLINE_SIZE"; exit $((TOWLINE_RANK == 19 ? 7 : 0))'
+        code, out, err, _ = self.run_job(self.HOSTS, "sh", "-c", script, options=(*self.options, "--keep-going"), timeout=120)
+        self.assertEqual(sorted(out.splitlines()), sorted(f"{r} of {self.HOSTS}" for r in range(self.HOSTS)))
+        self.assertEqual(code, 7)
+        self.assertRegex(err, r"^towline: rank 19 \(pid \d+ on h19\) ended with exit code 7; the others go on\n$")
+        text = "".join(f"line {i}\n" for i in range(100_000))
+        done = subprocess.run([MPIEXEC, "-n", str(self.HOSTS), "-hosts", self.options[1], "-launcher-exec", self.shell, "-stdin", "18",
+                               "sh", "-c", "test $TOWLINE_RANK = 18 && cat; true"],
+                              input=text, capture_output=True, text=True, timeout=120, env=self.env)
+        self.assertEqual((done.returncode, done.stderr, done.stdout == text), (0, "", True))
+
+    def test_messages(self):
+        for command in ((mpi("nodes"),), (program("remote_calls"),)):
+            code, out, err, _ = self.run_job(self.HOSTS, *command, options=self.options, timeout=240)
+            self.assertEqual((code, err), (0, ""), out)
+
+    def test_fewer_ranks_than_hosts(self):
+        for ranks in (3, 17):
+            code, out, err, _ = self.run_job(ranks, "echo", "here", options=self.options, timeout=120)
+            self.assertEqual((code, out, err), (0, "here\n" * ranks, ""))
+
+    def test_hosts_that_are_lost(self):
+        for victim, told in (("h18", r"\(its agent ended, or the way to it\), and with it rank 18; the job is ended\n"),
+                             ("h1", r"\(.*\), and the way to h17, and with it ranks 1, 17; the job is ended\n")):
+            with self.subTest(victim), self.start(self.HOSTS, "sh", "-c", "echo up; sleep 100", options=self.options) as job:
+                for _ in range(self.HOSTS):
+                    self.assertEqual(job.stdout.readline(), "up\n")
+                agents = self.agents()
+                self.assertEqual(len(agents), self.HOSTS)
+                self.assertEqual(sum(parent == job.pid for _, parent in agents.values()), 16)
+                self.assertEqual(agents["h18"][1], agents["h2"][0])
+                begin = time.monotonic()
+                os.kill(agents[victim][0], signal.SIGKILL)
+                _, err = job.communicate(timeout=60)
+            self.assertEqual(job.returncode, 125)
+            self.assertRegex(err, f"towline: host {victim} is lost " + told)
+            self.assertLess(time.monotonic() - begin, 30 if SANITIZED else 8)
+
+    def test_a_host_that_is_not_there(self):
+        self.write_shell('test $TEST_HOST = h18 && exit 1')
+        code, out, err, _ = self.run_job(self.HOSTS, "echo", "started", options=self.options, timeout=120)
+        self.assertEqual((code, out), (125, ""))
+        self.assertIn(f"host h18: no agent could be started there by host h2: '{self.shell} h18' ended", err)
+
+
+class Waiting(JobTest):
+    """What the ranks of all nodes wait for: told by `towline where` on any of them, by the watchdog, and at the end of the time."""
+
+    def where(self, which):
+        done = subprocess.run([harness.TOWLINE, "where", str(which)], capture_output=True, text=True, timeout=60, env=self.env)
+        return done.returncode, done.stdout + done.stderr
+
+    def seen(self, which, *patterns, seconds=60):
+        """Asks until the answer has all of them; the answer."""
+        answer = [""]
+
+        def there():
+            code, answer[0] = self.where(which)
+            return code == 0 and all(re.search(pattern, answer[0], re.MULTILINE) for pattern in patterns)
+        self.assertTrue(wait_until(there, seconds), answer[0])
+        return answer[0]
+
+    def pids(self, job, name):
+        """Processes of the job whose command line has the name."""
+        found = []
+        for pid in harness.processes_with(self.mark):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    if name.encode() in file.read() and pid != job.pid:
+                        found.append(pid)
+            except OSError:
+                pass
+        return sorted(found)
+
+    @staticmethod
+    def parent(pid):
+        with open(f"/proc/{pid}/stat") as about:
+            return int(about.read().rpartition(")")[2].split()[1])
+
+    def test_a_cycle_across_nodes(self):
+        with self.start(4, mpi("stuck"), "ring", options=hosts(2)) as job:
+            lines = [rf"^  rank {r} waits in MPI_Ssend for rank {(r + 1) % 4}, tag 3 \(MPI_COMM_WORLD\), for [0-9.]+ s" for r in range(4)]
+            answer = self.seen(job.pid, *lines, r"^  they wait for each other: rank 0 .*; rank 1 .*; rank 2 .*; rank 3 ",
+                               r"^  localhost: ranks 0 and 1; 127\.0\.0\.1: ranks 2 and 3$")
+            name = re.match(r"job ([0-9]+-[0-9a-f]+): 4 ranks, ", answer)[1]
+            code, everything = self.where("")
+            mine = [line.split() for line in everything.splitlines() if name in line]
+            self.assertEqual([(line[0], line[1]) for line in mine], [(str(job.pid), "4")], everything)  # once, though there are two nodes
+            for pid in self.pids(job, "mpi_stuck"):
+                self.assertIn(f"job {name}: ", self.where(pid)[1])
+            job.terminate()
+            job.communicate(timeout=30)
+
+    def test_ranks_elsewhere_that_compute_sleep_or_are_stopped(self):
+        # The highest ranks wait for rank 1, or rank 1 is elsewhere, by turns.
+        for scenario, told in (("computes", r"computes, outside the library, for [0-9.]+ s$"),
+                               ("sleeps", r"sleeps outside the library( \(in nanosleep\))?, for [0-9.]+ s$")):
+            with self.subTest(scenario), self.start(2, mpi("stuck"), scenario, options=hosts()) as job:
+                self.seen(job.pid, "^  rank 1 " + told, r"^  rank 0 waits in MPI_Recv for rank 1, tag 2 ")
+                ranks = self.pids(job, "mpi_stuck")
+                os.kill(ranks[-1], signal.SIGSTOP)  # started last or first: either is worth a look
+                self.seen(job.pid, r"is stopped \(SIGSTOP\)$")
+                os.kill(ranks[-1], signal.SIGCONT)
+                job.kill()
+                job.communicate(timeout=30)
+
+    def test_a_node_that_does_not_answer(self):
+        with self.start(2, mpi("stuck"), "computes", options=hosts()) as job:
+            self.seen(job.pid, r"^  rank 1 computes, outside the library")
+            agents = self.pids(job, "agent")
+            front = [pid for pid in agents if self.parent(pid) == job.pid]
+            self.assertEqual(len(front), 2)
+            os.kill(max(front), signal.SIGSTOP)
+            self.seen(min(self.pids(job, "mpi_stuck")), r"^  rank [01] is on a node that does not answer$", seconds=9)
+            os.kill(max(front), signal.SIGCONT)
+            self.seen(job.pid, r"^  rank 1 computes, outside the library", r"^  rank 0 waits in MPI_Recv")
+            self.assertIsNone(job.poll())  # short silences are no loss
+            job.kill()
+            job.communicate(timeout=30)
+
+    def test_the_watchdog_sees_all_nodes(self):
+        env = {**self.env, "TOWLINE_WATCHDOG": "1"}
+        with self.start(2, mpi("stuck"), "cycle", options=hosts(), env=env) as job:
+            text = ""
+            while "they wait for each other" not in text:
+                line = job.stderr.readline()
+                self.assertNotEqual(line, "", text)
+                text += line
+            job.terminate()
+            job.communicate(timeout=30)
+        self.assertRegex(text, r"towline\[0\]: watchdog: nothing has moved for 1 s, and every rank that runs waits in a call:\n")
+        self.assertIn("rank 1 waits in MPI_Recv for rank 0, tag 9", text)
+
+    def test_the_watchdog_is_silent_while_a_rank_elsewhere_computes(self):
+        env = {**self.env, "TOWLINE_WATCHDOG": "0.5"}
+        with self.start(2, mpi("stuck"), "computes", options=hosts(), env=env) as job:
+            self.seen(job.pid, r"^  rank 0 waits in MPI_Recv for rank 1, tag 2 .*, for ([3-9]|\d\d)[.0-9]* s")
+            job.terminate()
+            self.assertEqual(job.communicate(timeout=30)[1], "")
+
+    def test_the_timeout_explains_all_nodes(self):
+        code, _, err, _ = self.run_job(2, mpi("stuck"), "cycle", options=(*hosts(), "--timeout", "2"))
+        self.assertEqual(code, 124)
+        self.assertIn("towline:   they wait for each other: rank 0 waits in MPI_Recv for rank 1, tag 7; rank 1 waits in MPI_Recv for "
+                      "rank 0, tag 9\n", err)
+        self.assertEqual(err.count("they wait for each other"), 1)
+
+
+class Ends(JobTest):
+    """How ranks end on one node, and what that is on the others."""
+
+    LIMIT = 20 if SANITIZED else 4  # seconds; 2 where nobody else uses the machine
+
+    def test_abort(self):
+        code, out, err, seconds = self.run_job(3, mpi("life"), "abort", options=hosts(2))  # rank 2 is the one elsewhere
+        self.assertEqual(code, 7)
+        self.assertIn("towline[2]: MPI_Abort was called on MPI_COMM_WORLD, with error code 7.", err)
+        self.assertLess(seconds, self.LIMIT)
+
+    def test_a_killed_rank(self):
+        code, _, err, seconds = self.run_job(3, mpi("life"), "killed", options=hosts(2))
+        self.assertEqual(code, 137)
+        self.assertRegex(err, r"towline: rank 2 \(pid \d+ on 127\.0\.0\.1\) was killed by signal 9 .*; the job is ended\n")
+        self.assertLess(seconds, self.LIMIT)
+
+    def test_the_others_go_on(self):
+        code, out, err, _ = self.member(4, "join fence @2 signal 9 survive fence say on", options=(*hosts(2), "--keep-going"))
+        self.assertEqual(code, 137)
+        self.assertEqual(sorted(out.splitlines()), ["fence: rank 2 has died"] * 3 + ["on"] * 3)
+        self.assertRegex(err, r"^towline: rank 2 \(pid \d+ on 127\.0\.0\.1\) was killed by signal 9 .*; the others go on\n$")
+        code, _, err, _ = self.run_job(4, program("remote_deaths"), options=(*hosts(2), "--keep-going"))
+        self.assertEqual(code, 128 + signal.SIGKILL, err)
+
+    def test_a_lost_host_is_a_death_of_its_ranks(self):
+        with self.start(4, program("member"), *"join fence @2 sleep 60000 @3 sleep 60000 survive survive say on".split(),
+                        options=(*hosts(2), "--keep-going")) as job:
+            self.assertTrue(wait_until(lambda: sum("member" in name for name in self.names()) == 4, 20))
+            time.sleep(0.5)
+            agents = [pid for pid, parent in self.agents() if parent == job.pid]
+            self.assertEqual(len(agents), 2)
+            os.kill(max(agents), signal.SIGKILL)
+            out, err = job.communicate(timeout=30)
+        self.assertRegex(err, r"towline: host (localhost|127\.0\.0\.1) is lost \(.*\), and with it ranks (0, 1|2, 3); the others go on\n")
+        if "ranks 2, 3" in err:
+            self.assertEqual(out.splitlines().count("on"), 2, out)
+            self.assertRegex(out, r"fence: rank [23] has died\n")
+        self.assertEqual(job.returncode, 125)
+
+    def names(self):
+        found = []
+        for pid in harness.processes_with(self.mark):
+            try:
+                with open(f"/proc/{pid}/comm") as file:
+                    found.append(file.read())
+            except OSError:
+                pass
+        return found
+
+    def agents(self):
+        for pid in harness.processes_with(self.mark):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file, open(f"/proc/{pid}/stat") as about:
+                    if file.read().endswith(b"agent\0"):
+                        yield pid, int(about.read().rpartition(")")[2].split()[1])
+            except OSError:
+                pass
+
+    def test_bindings_count_within_each_node(self):
+        allowed = sorted(os.sched_getaffinity(0))
+        script = "import os; print(os.environ['MPI_LOCALRANKID'], *sorted(os.sched_getaffinity(0)))"
+        code, out, err, _ = self.run_job(4, "python3", "-c", script, options=(*hosts(2), "--bind", "core"))
+        self.assertEqual((code, err), (0, ""))
+        if len(allowed) > 1:
+            bound = sorted(tuple(line.split()) for line in out.splitlines())
+            self.assertEqual(bound[0], bound[1])
+            self.assertEqual(bound[2], bound[3])
+            self.assertNotEqual(bound[0][1], bound[2][1])
 
 
 class Messages(JobTest):

@@ -1,5 +1,6 @@
 // The shared-memory transport: peers, rings, doorbells, polls.
 
+#include "base/sparse_array.hpp"
 #include "transport/handlers.hpp"
 #include "transport/shm/environment.hpp"
 #include "transport/shm/outbound.hpp"
@@ -30,7 +31,7 @@ class shm_component final : public component {
 public:
     explicit shm_component(std::unique_ptr<environment> env)
         : env_(std::move(env)), rank_(env_->rank()), size_(env_->size()), inbox_(env_->inbox(rank_)),
-          outbound_(std::make_unique<outbound[]>(size_)), senders_(size_)
+          outbound_(size_), senders_(size_)
     {
         caps_ = {.max_inline = short_bytes, .max_eager = max_eager, .can_get = false, .can_map = true, .reliable = true, .ordered = true,
                  .latency_ns = 115, .bandwidth = 6};
@@ -72,6 +73,7 @@ public:
 
     void one_thread() noexcept override
     {
+        alone_ = true;
         for (peer p = 0; p < size_; ++p)
             outbound_[p].one_thread();
     }
@@ -81,7 +83,7 @@ public:
         check_eager(*this, max_eager, head.size(), body.size());
         if (to >= size_ || to == rank_) [[unlikely]]
             return send_status::unreachable;
-        send_status const status = outbound_[to].send(*env_, to, id, head, body);
+        send_status const status = outbound_[to].send(*env_, to, id, head, body, alone_);
         if (status == send_status::unreachable) [[unlikely]]
             note_loss(to);
         return status;
@@ -137,9 +139,8 @@ private:
         bool known = false;  ///< its mailbox was seen
         bool lost = false;   ///< what it wrote is corrupt: nothing of it is looked at any more
         bool dead = false;   ///< its ring is forgotten once it is empty
-        std::uint32_t at = no_ring;  ///< its ring in inbound_
+        std::uint32_t place = 0;  ///< of its ring: 1 + the index in inbound_; 0: none
     };
-    static constexpr std::uint32_t no_ring = ~std::uint32_t{0};
 
     /// Polls without doorbells: each rank has a core.
     int poll_all(int budget)
@@ -182,9 +183,9 @@ private:
         int run = 0;
         while (run < budget && find_rung()) {
             std::size_t const bell = cursor_++;
-            std::uint32_t const at = bell < size_ ? senders_[bell].at : no_ring;
-            if (at != no_ring)
-                run += drain(at, budget - run);
+            std::uint32_t const place = bell < size_ ? senders_[bell].place : 0;
+            if (place != 0)
+                run += drain(place - 1, budget - run);
             if (run < budget)  // it is empty
                 rung_[bell / 64] &= ~(std::uint64_t{1} << bell % 64);
         }
@@ -276,8 +277,8 @@ private:
     void to_front(std::size_t i) noexcept
     {
         std::swap(inbound_[0], inbound_[i]);
-        senders_[inbound_[0].source].at = 0;
-        senders_[inbound_[i].source].at = static_cast<std::uint32_t>(i);
+        senders_[inbound_[0].source].place = 1;
+        senders_[inbound_[i].source].place = static_cast<std::uint32_t>(i) + 1;
     }
     /// Looks at the ring once even without its bell: the peer may have written, and not rung.
     void ring_for(peer source) noexcept
@@ -291,7 +292,7 @@ private:
         // Acquire: rings that were announced before this count are seen below. Later ones bump it again.
         announced_seen_ = announced(inbox_).count.load(std::memory_order_acquire);
         for (peer p = 0; p < size_; ++p) {
-            if (senders_[p].known || senders_[p].lost || p == rank_)
+            if (p == rank_ || senders_[p].known || senders_[p].lost || !env_->shares_memory(p))  // reading a mailbox takes its page
                 continue;
             std::uint64_t const offset = box_of(inbox_, p).ring.load(std::memory_order_acquire);
             if (offset == 0)
@@ -300,8 +301,8 @@ private:
             try {
                 auto const [header, capacity] = attach_ring(*env_, p, rank_, offset);
                 if (header != nullptr) {
-                    senders_[p].at = static_cast<std::uint32_t>(inbound_.size());
                     inbound_.push_back({ring_reader(header, capacity), p});
+                    senders_[p].place = static_cast<std::uint32_t>(inbound_.size());
                     ring_for(p);  // its bell may have been heard before
                 } else {
                     lose(p, fmt::format("rank {} announced a ring at offset {} of its segment, where none is", p, offset));
@@ -324,16 +325,16 @@ private:
 
     void forget()
     {
+        for (inbound const& in : inbound_)
+            senders_[in.source].place = 0;
         std::erase_if(inbound_, [&](inbound const& in) {
             sender const& s = senders_[in.source];
             return s.lost || (s.dead && !in.reader.ready());
         });
-        for (sender& s : senders_)
-            s.at = no_ring;
         forgettable_ = 0;
         for (std::uint32_t i = 0; i < inbound_.size(); ++i) {
             sender& s = senders_[inbound_[i].source];
-            s.at = i;
+            s.place = i + 1;
             if (s.dead) {  // its ring is not empty yet: look again
                 ++forgettable_;
                 ring_for(inbound_[i].source);
@@ -371,10 +372,11 @@ private:
     std::span<std::byte> const inbox_;
     capabilities caps_;
     handler_table handlers_;
-    std::unique_ptr<outbound[]> outbound_;
+    base::sparse_array<outbound> outbound_;
+    bool alone_ = false;  ///< one thread at a time sends
     // touched by the polling thread only
     std::vector<inbound> inbound_;  ///< the last used first
-    std::vector<sender> senders_;
+    base::sparse_array<sender> senders_;
     std::vector<std::uint64_t> rung_;  ///< a bit for each sender whose bell was rung and whose ring may not be empty; empty without bells
     ring_reader::view peeked_;      ///< of inbound_[0]
     std::uint64_t announced_seen_ = 0;

@@ -19,13 +19,14 @@ namespace {
 
 static_assert(job::max_ranks <= most_with_doorbells);
 
-/// Two rings for each peer (one and its successor), but at most a 16th of the arena. Addresses only: untouched pages take no memory.
+/// Two rings for each peer of this node (one and its successor), but at most a 16th of the arena. Addresses only: untouched pages take no
+/// memory.
 /// One per process, as rings outlive the engine that made them.
 [[nodiscard]] ring_reserve& reserve()
 {
     static ring_reserve& all = *[] {
         auto const& header = job::membership::instance().header();
-        auto const places = std::min<std::size_t>(2 * std::size_t{header.size}, header.segment_bytes / 16 / ring_reserve::place_bytes);
+        auto const places = std::min<std::size_t>(2 * std::size_t{header.here}, header.segment_bytes / 16 / ring_reserve::place_bytes);
         return new ring_reserve(heap::try_allocate(places * ring_reserve::place_bytes), places);
     }();
     return all;

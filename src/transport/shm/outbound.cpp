@@ -167,7 +167,6 @@ void outbound::close(environment& env, peer to) noexcept
 
 void outbound::park() noexcept
 {
-    guard const lock(locked_, alone_);
     if (state_ == state::open)
         writer_.park();
 }

@@ -9,6 +9,7 @@
 
 namespace towline::transport::shm {
 
+/// All zeros: nothing was sent yet (base::sparse_array).
 class alignas(64) outbound {
 public:
     /// The fast path of at most short_bytes. False, and nothing happened, if the lock is held, no ring is open, or there is no room.
@@ -23,12 +24,14 @@ public:
         return sent;
     }
     /// As component::try_send; the sizes were checked. After `unreachable`, ask `take_loss`.
-    send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body)
+    /// `alone`: one thread at a time sends.
+    send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body, bool alone)
     {
         guard const lock(locked_, alone_);
         if (state_ != state::open) [[unlikely]] {
             if (!begin(env, to, head.size() + body.size()))
                 return send_status::unreachable;
+            alone_ = alone;
         }
         if (writer_.write(id, head, body) != ring_writer::outcome::written) [[unlikely]] {
             if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
@@ -43,17 +46,21 @@ public:
     }
 
     /// One thread at a time sends from now on: no lock.
-    void one_thread() noexcept { alone_ = true; }
+    void one_thread() noexcept
+    {
+        if (state_ == state::open)
+            alone_ = true;
+    }
 
     /// Nothing is sent any more. Frees the rings if the peer can no longer touch them.
     void close(environment&, peer to) noexcept;
-    /// Leaves the ring to a successor in this process.
+    /// Leaves the ring to a successor in this process. No thread sends.
     void park() noexcept;
     /// The peer's half of the ring was found corrupt; true once.
     [[nodiscard]] bool take_loss() noexcept;
 
 private:
-    enum class state : std::uint8_t { fresh, open, closed };
+    enum class state : std::uint8_t { fresh = 0, open, closed };
 
     /// Spin lock among the threads of this process that send to the same peer; one exchange without contention.
     class guard {
