@@ -14,8 +14,8 @@
 
 namespace towline::collective {
 
-lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l)
-    : memory_(memory), rank_(rank), peers_(std::move(peers)),
+lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l, std::vector<int> names)
+    : memory_(memory), rank_(rank), peers_(std::move(peers)), names_(std::move(names)),
       limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes),
               std::bit_floor(std::max(l.slots, std::uint64_t{1})),
               std::bit_floor(std::clamp(l.payloads, std::uint64_t{1}, std::max(l.slots, std::uint64_t{1})))},
@@ -122,7 +122,7 @@ void lanes::hear() noexcept
     if (before < 64 && (failures_ >> before & 1) != 0)
         return;
     ++complaints_;
-    different_calls const d{half_word(2), called::from_word(half_word(1)), called::from_word(half_word(0))};
+    different_calls const d{name_of(half_word(2)), called::from_word(half_word(1)), called::from_word(half_word(0))};
     try {
         std::string const what =
             d.theirs != d.ours ? text_of(d)
