@@ -144,6 +144,27 @@ class Messages(JobTest):
             self.both(ranks, mpi("collectives_neighbours"), "01", "7")
             self.both(ranks, mpi("collectives_user"), "01", "7")
 
+    def test_collectives_in_two_levels(self):
+        for ranks, nodes in ((4, "localhost:2,127.0.0.1:2"), (5, "localhost:1,127.0.0.1:2,127.0.0.2:2")):
+            for deterministic in ("off", "on"):
+                env = {**self.env, "TOWLINE_LANES": "first", "TOWLINE_DETERMINISTIC": deterministic}
+                for name, *more in (("collectives", "4"), ("collectives_reductions",), ("collectives_user",)):
+                    with self.subTest(program=name, nodes=nodes, deterministic=deterministic):
+                        code, out, err, _ = self.run_job(ranks, mpi(name), "012", "11", *more, options=("--hosts", nodes), env=env, timeout=120)
+                        self.assertEqual((code, out, err), (0, "", ""))
+
+    def test_teams_in_two_levels(self):
+        for what in ((), ("wrong",), ("inside",)):
+            code, out, err, _ = self.run_job(4, program("remote_teams"), *what, options=hosts(2))
+            self.assertEqual((code, out, err), (0, "", ""), what)
+        code, out, err, _ = self.run_job(4, program("remote_team_faults"), "unfit", options=hosts(2))
+        self.assertEqual((code, out), (0, ""), err)
+
+    def test_a_rank_that_dies_in_a_team_of_two_levels(self):
+        code, out, err, _ = self.run_job(4, program("remote_teams"), "dies", options=(*hosts(2), "--keep-going"))
+        self.assertEqual((code, out), (128 + signal.SIGKILL, ""), err)
+        self.assertNotIn("not true", err)
+
     def test_communicators(self):
         for scenario in ("dup", "split", "create", "many"):
             self.both(4, mpi("communicators"), scenario)
