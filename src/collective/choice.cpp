@@ -19,9 +19,9 @@ using thresholds::leader_bytes;
 using r = routine;
 using a = algorithm;
 
-// Ranks of one node use lanes, those of several nodes the lanes of each: the bounds between one leader of a node and several are the sizes
-// from which on a share is worth a message of its own (a packet between nodes carries up to 64 KiB, and costs microseconds). In a scan of lent bytes only up to 8 ranks do, because each combines all that is before it. The thresholds
-// between algorithms of messages are those of [T] (algorithms.hpp).
+// Ranks of one node use lanes, those of several nodes the lanes of each, and messages between them: of one rank of each node, or of all
+// where a share of the data is worth a message. In a scan of lent bytes only up to 8 ranks use lanes, because each combines all that is
+// before it. The thresholds between algorithms of messages are those of [T] (algorithms.hpp).
 constexpr std::array table{
     //   routine            algorithm            below bytes  ranks from, below  only
     rule{r::barrier,        a::over_lanes,       any,         1, many,           one_node},

@@ -116,7 +116,8 @@ template <class Number>
 /// What is so whichever way the operation goes.
 [[nodiscard]] where situation(by_messages::members const& m, call const& c, std::uint64_t bytes) noexcept
 {
-    return if_so(m.are_crowded, where::crowded) | if_so(m.combine_in_order, where::in_order) | if_so(c.how.commutative, where::commutative) |
+    return if_so(m.are_crowded, where::crowded) | if_so(m.combine_in_order, where::in_order) |
+           if_so(c.how.commutative, where::commutative) |
            if_so(bytes >= c.how.element * static_cast<std::uint64_t>(m.here.size), where::element_for_all);
 }
 

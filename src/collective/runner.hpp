@@ -73,8 +73,8 @@ public:
         advance();
     }
 
-    /// It goes over lanes, or has parts: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left; also where
-    /// it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
+    /// It goes over lanes, or has parts: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left;
+    /// also where it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
     /// one order.
     [[nodiscard]] bool is_over_lanes() const noexcept { return has_rows() || !schedule_.parts().empty(); }
     /// It went to the end over lanes: what was taken into rows (schedule::rows) is where it belongs. When it is done.
@@ -261,8 +261,8 @@ private:
         return true;
     }
 
-    // An operation in parts. A rank that failed goes through the others all the same: it tells over lanes that it failed, and sends words of
-    // failure, so that nobody waits for it.
+    // An operation in parts. A rank that failed goes through the others all the same: it tells over lanes that it failed, and sends words
+    // of failure, so that nobody waits for it.
 
     void begin_part(std::size_t nth) noexcept
     {

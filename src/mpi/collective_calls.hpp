@@ -17,7 +17,8 @@ namespace towline::mpi {
 /// Of an operation over lanes.
 [[noreturn, gnu::cold]] void throw_ending(collective::lanes&, collective::ending);
 
-/// Shows the ranks each other's lanes, if all of them, or those of a node, share memory. All ranks call it at the same place in their order of operations.
+/// Shows the ranks each other's lanes, if all of them, or those of a node, share memory. All ranks call it at the same place in their order
+/// of operations.
 void introduce(communicator&, char const* call, collective::introduction::of = collective::introduction::of::operations);
 /// Lets a persistent operation that is being made use lanes, if the program asserts that all ranks start the communicator's persistent
 /// operations in one order (mpi_assert_strict_persistent_collective_ordering). The first call exchanges them among the ranks.

@@ -21,7 +21,8 @@ def main() -> int:
     wanted = options.suites or list(SUITES)
     for number, name in enumerate(wanted, 1):
         print(f"== {number}/{len(wanted)} {name}", flush=True)
-        if subprocess.run([sys.executable, place.HERE / SUITES[name][0], *SUITES[name][1:], *(["--quick"] if options.quick else [])]).returncode:
+        script, *more = SUITES[name]
+        if subprocess.run([sys.executable, place.HERE / script, *more, *(["--quick"] if options.quick else [])]).returncode:
             failed.append(name)
     print(f"{len(wanted) - len(failed)} of {len(wanted)} suites passed, {len(failed)} failed out of {len(wanted)}"
           f"{': ' + ', '.join(failed) if failed else ''}; {time.monotonic() - begin:.0f} s", flush=True)

@@ -68,7 +68,8 @@ def main() -> int:
     for ranks in map(int, (options.ranks or ("4" if options.hosts else "3" if options.quick else "1,2,3,4")).split(",")):
         result, outcome = run(python, ranks, QUICK if options.quick else options.only, options.hosts)
         results.append(result)
-        print(f"mpi4py on {ranks} ranks{' of two nodes' if options.hosts else ''}: {result.run} tests a rank, {result.skipped} skipped by themselves, {len(result.failures)} failed, "
+        where = f"{ranks} ranks{' of two nodes' if options.hosts else ''}"
+        print(f"mpi4py on {where}: {result.run} tests a rank, {result.skipped} skipped by themselves, {len(result.failures)} failed, "
               f"{result.seconds:.0f} s", flush=True)
         if result.code or result.failures:
             print("\n".join(result.failures) or f"exit code {result.code}", outcome.output[-4000:], sep="\n", flush=True)

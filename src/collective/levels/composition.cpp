@@ -1,6 +1,6 @@
 // Operations in two levels: parts of a schedule that are operations within this rank's node, and messages along a line, which are the ranks
-// of equal index on all nodes. With one leader a node, line 0 (or that of the root) does all of it; with shares, every line does its part of
-// the data at the same time, so that all ranks of a node send and receive (the multi-root operations of the field).
+// of equal index on all nodes. With one leader a node, one line does all of it, mostly line 0; with shares, every line does its part of the
+// data at the same time, so that all ranks of a node send and receive (the multi-root operations of the field).
 //
 // Every rank of a node has as many parts over its lanes in an operation, whatever the sizes: ranks that disagree about those end with an
 // error, and the next operation finds all of them at the same place. `skip` stands for a part that is not needed.

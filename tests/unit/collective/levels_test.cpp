@@ -267,7 +267,8 @@ TEST_F(levels, many_are_under_way_and_run_again)
                     w.start(under_way[i]);
                 }
                 auto const are_done = [&] {
-                    return std::ranges::all_of(under_way, [](auto& all) { return std::ranges::all_of(all, [](auto& o) { return o->done(); }); });
+                    auto const is_done = [](auto& o) { return o->done(); };
+                    return std::ranges::all_of(under_way, [&](auto& all) { return std::ranges::all_of(all, is_done); });
                 };
                 for (int i = 0; i < 1'000'000 && !are_done(); ++i)
                     (void)w.step(under_way[static_cast<std::size_t>(i) % under_way.size()]);
