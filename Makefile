@@ -32,7 +32,7 @@ demo: build/release/build.ninja ## the blast wave on 4 processes (DECK=128 for t
 test: build ## every test
 	ctest --test-dir build/release --output-on-failure
 
-test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's test suites, NetPIPE, NumPy, binaries that cross over (SUITES="mpich netpipe")
+test-programs: build/release/build.ninja ## real programs: MPICH's and mpi4py's test suites, also on two nodes, NetPIPE, NumPy, binaries that cross over (SUITES="mpich netpipe")
 	cmake --build build/release -j $(JOBS) --target towline-tool towline-malloc mpiexec mpi_abi
 	python3 tests/suites/all.py $(SUITES)
 

@@ -1,6 +1,7 @@
 // The table of rules by which an operation gets its algorithm.
 
 #include "collective/choice.hpp"
+#include "collective/thresholds.hpp"
 
 #include <array>
 #include <bit>
@@ -13,35 +14,51 @@ constexpr int many = std::numeric_limits<int>::max();
 constexpr std::uint64_t KiB = 1024;
 
 using enum where;
+using thresholds::leader_block;
+using thresholds::leader_bytes;
 using r = routine;
 using a = algorithm;
 
-// Ranks of one node use lanes; in a scan of lent bytes only up to 8 ranks do, because each combines all that is before it. The thresholds
-// between algorithms of messages are those of [T] (algorithms.hpp).
+// Ranks of one node use lanes, those of several nodes the lanes of each, and messages between them: of one rank of each node, or of all
+// where a share of the data is worth a message. In a scan of lent bytes only up to 8 ranks use lanes, because each combines all that is
+// before it. The thresholds between algorithms of messages are those of [T] (algorithms.hpp).
 constexpr std::array table{
     //   routine            algorithm            below bytes  ranks from, below  only
     rule{r::barrier,        a::over_lanes,       any,         1, many,           one_node},
+    rule{r::barrier,        a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::barrier,        a::linear,           any,         1, many,           crowded},
     rule{r::barrier,        a::dissemination},
 
     rule{r::bcast,          a::over_lanes,       any,         1, many,           one_node},
+    rule{r::bcast,          a::node_leaders,     leader_bytes, 1, many,          several_nodes},
+    rule{r::bcast,          a::node_shares,      any,         1, many,           several_nodes, 2},
+    rule{r::bcast,          a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::bcast,          a::binomial,         64 * KiB},
     rule{r::bcast,          a::binomial,         any,         1, 4},
     rule{r::bcast,          a::scatter_ring},
 
     rule{r::gather,         a::over_lanes,       any,         1, many,           one_node},
+    rule{r::gather,         a::node_leaders,     leader_block, 1, many,          several_nodes},
+    rule{r::gather,         a::node_shares,      any,         1, many,           several_nodes | even_nodes, 2},
+    rule{r::gather,         a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::gather,         a::binomial,         8 * KiB,     4},
     rule{r::gather,         a::linear},
     rule{r::gatherv,        a::over_lanes,       any,         1, many,           one_node},
     rule{r::gatherv,        a::linear},
 
     rule{r::scatter,        a::over_lanes,       any,         1, many,           one_node},
+    rule{r::scatter,        a::node_leaders,     leader_block, 1, many,          several_nodes},
+    rule{r::scatter,        a::node_shares,      any,         1, many,           several_nodes | even_nodes, 2},
+    rule{r::scatter,        a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::scatter,        a::binomial,         8 * KiB,     4},
     rule{r::scatter,        a::linear},
     rule{r::scatterv,       a::over_lanes,       any,         1, many,           one_node},
     rule{r::scatterv,       a::linear},
 
     rule{r::allgather,      a::over_lanes,       any,         1, many,           one_node},
+    rule{r::allgather,      a::node_leaders,     leader_block, 1, many,          several_nodes},
+    rule{r::allgather,      a::node_shares,      any,         1, many,           several_nodes, 2},
+    rule{r::allgather,      a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::allgather,      a::doubling,         32 * KiB,    1, many,           power_of_two},
     rule{r::allgather,      a::bruck,            8 * KiB},
     rule{r::allgather,      a::ring},
@@ -50,6 +67,7 @@ constexpr std::array table{
     rule{r::allgatherv,     a::ring},
 
     rule{r::alltoall,       a::over_lanes,       any,         1, many,           one_node},
+    rule{r::alltoall,       a::node_shares,      leader_block, 1, many,          several_nodes | even_nodes, 2},
     rule{r::alltoall,       a::bruck,            256,         8},
     rule{r::alltoall,       a::pairwise_windows, 32 * KiB},
     rule{r::alltoall,       a::pairwise},
@@ -58,12 +76,18 @@ constexpr std::array table{
 
     rule{r::reduce,         a::over_lanes,       any,         1, many,           one_node},
     rule{r::reduce,         a::direct,           any,         1, many,           in_order},
+    rule{r::reduce,         a::node_leaders,     leader_bytes, 1, many,          several_nodes},
+    rule{r::reduce,         a::node_shares,      any,         1, many,           several_nodes, 2},
+    rule{r::reduce,         a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::reduce,         a::binomial,         64 * KiB},
     rule{r::reduce,         a::scatter_gather,   any,         3, many,           commutative | element_for_all},
     rule{r::reduce,         a::binomial},
 
     rule{r::allreduce,      a::over_lanes,       any,         1, many,           one_node},
     rule{r::allreduce,      a::direct,           any,         1, many,           in_order},
+    rule{r::allreduce,      a::node_leaders,     leader_bytes, 1, many,          several_nodes},
+    rule{r::allreduce,      a::node_shares,      any,         1, many,           several_nodes, 2},
+    rule{r::allreduce,      a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::allreduce,      a::binomial,         8 * KiB,     1, many,           crowded},
     rule{r::allreduce,      a::doubling,         8 * KiB},
     rule{r::allreduce,      a::rabenseifner,     any,         3, many,           commutative | element_for_all},
@@ -98,7 +122,8 @@ constexpr auto begins = [] {
 
 bool fits(rule const& one, case_of_use const& c) noexcept
 {
-    return c.bytes < one.below_bytes && c.ranks >= one.from_ranks && c.ranks < one.below_ranks && has_all(c.at, one.only);
+    return c.bytes < one.below_bytes && c.ranks >= one.from_ranks && c.ranks < one.below_ranks && has_all(c.at, one.only) &&
+           c.node_ranks >= one.from_node_ranks;
 }
 
 } // namespace

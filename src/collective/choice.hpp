@@ -29,7 +29,9 @@ enum class routine : std::uint8_t {
 [[nodiscard]] char const* name_of(routine) noexcept;
 
 enum class algorithm : std::uint8_t {
-    over_lanes,        ///< by load and store (lanes/); the others are messages
+    over_lanes,        ///< by load and store (lanes/)
+    node_leaders,      ///< in two levels (levels/): over the lanes of each node, and messages between one rank of each
+    node_shares,       ///< the same, where every rank of a node leads for its share of the data; those below are messages
     dissemination,
     binomial,
     scatter_ring,
@@ -46,7 +48,7 @@ enum class algorithm : std::uint8_t {
 };
 
 /// What a rule asks for, besides sizes: bits.
-enum class where : std::uint8_t {
+enum class where : std::uint16_t {
     anywhere = 0,
     one_node = 1,         ///< the ranks share memory, and the operation may go over their lanes
     shown = 2,            ///< no rank offers more than lanes show
@@ -55,6 +57,8 @@ enum class where : std::uint8_t {
     commutative = 16,
     power_of_two = 32,    ///< so many ranks
     element_for_all = 64, ///< at least one element for each rank
+    several_nodes = 128,  ///< some of which have lanes, and the operation may go node by node
+    even_nodes = 256,     ///< with as many ranks on each
 };
 [[nodiscard]] constexpr where operator|(where a, where b) noexcept
 {
@@ -75,6 +79,7 @@ struct rule {
     int from_ranks = 1;
     int below_ranks = std::numeric_limits<int>::max();
     where only = where::anywhere;
+    int from_node_ranks = 1;  ///< on the node that has the fewest
 };
 
 struct case_of_use {
@@ -82,6 +87,7 @@ struct case_of_use {
     std::uint64_t bytes = 0;
     int ranks = 1;
     where at = where::commutative | where::element_for_all;  ///< `power_of_two` is found from the ranks
+    int node_ranks = 1;  ///< as of rule::from_node_ranks
 };
 
 [[nodiscard]] std::span<rule const> rules() noexcept;

@@ -96,14 +96,6 @@ template <class Number>
 {
     return blocks.is_listed() ? layout_of_blocks(kept(s, blocks.sizes()), kept(s, blocks.offsets())) : blocks;
 }
-[[nodiscard]] call kept(schedule& s, call c)
-{
-    c.sending = kept(s, c.sending);
-    c.receiving = kept(s, c.receiving);
-    c.with = {kept(s, c.with.sources), kept(s, c.with.destinations), kept(s, c.with.receive_order)};
-    return c;
-}
-
 /// What the table counts as the operation's size (rule).
 [[nodiscard]] std::uint64_t size_of(call const& c, int ranks) noexcept
 {
@@ -116,15 +108,40 @@ template <class Number>
     }
 }
 
-[[nodiscard]] algorithm chosen(team const& t, call const& c, lanes const* l) noexcept
+[[nodiscard]] where if_so(bool is_so, where w) noexcept
 {
-    std::uint64_t const bytes = size_of(c, t.size());
-    auto const if_so = [](bool is_so, where w) { return is_so ? w : where::anywhere; };
-    return choose({c.what, bytes, t.size(),
-                   if_so(l != nullptr, where::one_node) | if_so(l != nullptr && over_lanes::is_shown(*l, c), where::shown) |
-                       if_so(t.is_crowded(), where::crowded) | if_so(t.combines_in_order(), where::in_order) |
-                       if_so(c.how.commutative, where::commutative) |
-                       if_so(bytes >= c.how.element * static_cast<std::uint64_t>(t.size()), where::element_for_all)});
+    return is_so ? w : where::anywhere;
+}
+
+/// What is so whichever way the operation goes.
+[[nodiscard]] where situation(by_messages::members const& m, call const& c, std::uint64_t bytes) noexcept
+{
+    return if_so(m.are_crowded, where::crowded) | if_so(m.combine_in_order, where::in_order) |
+           if_so(c.how.commutative, where::commutative) |
+           if_so(bytes >= c.how.element * static_cast<std::uint64_t>(m.here.size), where::element_for_all);
+}
+
+/// Operands may be combined node by node.
+[[nodiscard]] bool may_go_by_nodes(levels const& v, call const& c) noexcept
+{
+    bool const combines = c.what == routine::reduce || c.what == routine::allreduce;
+    return !combines || c.how.commutative || v.are_in_order();
+}
+
+[[nodiscard]] algorithm chosen(by_messages::members const& m, call const& c, lanes const* l, levels const* v) noexcept
+{
+    std::uint64_t const bytes = size_of(c, m.here.size);
+    return choose({c.what, bytes, m.here.size,
+                   situation(m, c, bytes) | if_so(l != nullptr, where::one_node) |
+                       if_so(l != nullptr && over_lanes::is_shown(*l, c), where::shown) |
+                       if_so(v != nullptr && may_go_by_nodes(*v, c), where::several_nodes) |
+                       if_so(v != nullptr && v->are_even(), where::even_nodes),
+                   v != nullptr ? v->fewest() : 1});
+}
+
+[[nodiscard]] by_messages::members members_of(team const& t) noexcept
+{
+    return {t.here(), t.is_crowded(), t.combines_in_order()};
 }
 
 } // namespace
@@ -138,12 +155,28 @@ void build(schedule& s, team const& t, call const& c)
         return;
     if (t.is_inter())
         return between::build(s, t, c);
-    algorithm const use = chosen(t, c, s.lanes());
+    by_messages::members const all = members_of(t);
+    algorithm const use = chosen(all, c, s.lanes(), s.levels());
+    if (use == algorithm::node_leaders || use == algorithm::node_shares)
+        return in_levels::build(s, c, use);
     if (use != algorithm::over_lanes)
-        return by_messages::build(s, t, c, use);
+        return by_messages::build(s, all, c, use);
     over_lanes::build(s, c, t.is_crowded());
     if (over_lanes::may_leave(*s.lanes(), c))
-        s.otherwise([again = kept(s, c), &t](schedule& messages) { by_messages::build(messages, t, again, chosen(t, again, nullptr)); });
+        s.otherwise(way_by_messages([again = kept(s, c), all](schedule& messages) { by_messages::build(messages, all, again); }));
+}
+
+call kept(schedule& s, call c)
+{
+    c.sending = kept(s, c.sending);
+    c.receiving = kept(s, c.receiving);
+    c.with = {kept(s, c.with.sources), kept(s, c.with.destinations), kept(s, c.with.receive_order)};
+    return c;
+}
+
+void by_messages::build(schedule& s, members const& m, call const& c)
+{
+    build(s, m, c, chosen(m, c, nullptr, nullptr));
 }
 
 bool wished_in_order()

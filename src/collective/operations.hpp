@@ -1,5 +1,6 @@
 #pragma once
-// Turns a call (call.hpp) into steps of a schedule: over lanes (lanes/) or as messages (messages/), within one group or between two.
+// Turns a call (call.hpp) into steps of a schedule: over lanes (lanes/), as messages (messages/) or both (levels/), within one group or
+// between two.
 
 #include "collective/call.hpp"
 #include "collective/team.hpp"
@@ -12,6 +13,9 @@ void build(schedule&, team const&, call const&);
 
 // What it chooses from. The call makes sense.
 
+/// A copy of the call whose lists live as long as the schedule.
+[[nodiscard]] call kept(schedule&, call);
+
 namespace over_lanes {
 /// The schedule's lanes may be used.
 void build(schedule&, call const&, bool crowded);
@@ -22,9 +26,21 @@ void build(schedule&, call const&, bool crowded);
 } // namespace over_lanes
 
 namespace by_messages {
-/// Among the ranks of one group, by the algorithm.
-void build(schedule&, team const&, call const&, algorithm);
+/// Among whom: the ranks of one group, all of them or (schedule::among) some.
+struct members {
+    position here;
+    bool are_crowded = false;       ///< as of team
+    bool combine_in_order = false;  ///< as of team
+};
+void build(schedule&, members const&, call const&, algorithm);
+/// By the algorithm that the table says.
+void build(schedule&, members const&, call const&);
 } // namespace by_messages
+
+namespace in_levels {
+/// The schedule's levels may be used. `use`: node_leaders or node_shares.
+void build(schedule&, call const&, algorithm use);
+} // namespace in_levels
 
 namespace between {
 /// For intercommunicators. Rank 0 of a group speaks for it where that is faster; within a group the algorithms of messages/algorithms.hpp

@@ -50,6 +50,18 @@ public:
         ending_.store(schedule_.is_spoiled() ? ending::mismatch : ending::ok, std::memory_order_relaxed);
         state_.store(state::pending, std::memory_order_relaxed);
         goes_by_messages_ = false;
+        steps_ = &schedule_.steps();
+        if (!schedule_.parts().empty()) {
+            // All numbers are taken now: operations that begin later have later ones on every rank.
+            for (schedule::part const& p : schedule_.parts())
+                if (p.is_over_lanes())
+                    number_ = schedule_.lanes()->begin();
+            for (schedule::part const& p : schedule_.parts())
+                number_ -= p.is_over_lanes() ? 1 : 0;
+            begin_part(0);
+            (void)poll();
+            return;
+        }
         if (is_over_lanes()) {
             run_.start(*schedule_.lanes(), schedule_.lane_operation(), schedule_.is_spoiled(),
                        schedule_.rows().empty() ? nullptr : &schedule_.rows());
@@ -61,17 +73,19 @@ public:
         advance();
     }
 
-    /// It goes over lanes: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left; also where
-    /// it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
+    /// It goes over lanes, or has parts: nothing but `poll` drives it, by the one thread that waits for it, or the queue to which it is left;
+    /// also where it turns out that it goes by messages. A schedule that runs again does so only where all ranks start the operations of its lanes in
     /// one order.
-    [[nodiscard]] bool is_over_lanes() const noexcept { return !schedule_.lane_steps().empty(); }
+    [[nodiscard]] bool is_over_lanes() const noexcept { return has_rows() || !schedule_.parts().empty(); }
     /// It went to the end over lanes: what was taken into rows (schedule::rows) is where it belongs. When it is done.
-    [[nodiscard]] bool has_used_rows() const noexcept { return is_over_lanes() && !goes_by_messages_; }
+    [[nodiscard]] bool has_used_rows() const noexcept { return has_rows() && !goes_by_messages_; }
     /// Does what can be done now; true if it has ended.
     bool poll() override
     {
         if (done())
             return true;
+        if (!schedule_.parts().empty())
+            return poll_parts();
         if (goes_by_messages_)
             return end_messages();
         lane_run::state const s = run_.advance(schedule_.lane_steps(), schedule_.operation());
@@ -96,7 +110,13 @@ public:
     }
 
     /// Over lanes: the rank for which it waits, or all_ranks.
-    [[nodiscard]] int waits_for() const noexcept { return run_.waits_for(schedule_.lane_steps()); }
+    [[nodiscard]] int waits_for() const noexcept
+    {
+        if (schedule_.parts().empty())
+            return run_.waits_for(schedule_.lane_steps());
+        schedule::part const& p = schedule_.parts()[part_];
+        return goes_by_messages_ ? all_ranks : schedule_.lanes()->name_of(run_.waits_for(p.lane_steps));
+    }
 
     /// Nothing is under way. True acquires the operation's effects.
     [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) != state::pending; }
@@ -118,6 +138,8 @@ private:
         std::byte const* landing = nullptr;  ///< null: a send
         std::uint64_t expected = 0;
     };
+
+    [[nodiscard]] bool has_rows() const noexcept { return !schedule_.lane_steps().empty(); }
 
     void prepare()
     {
@@ -177,7 +199,7 @@ private:
 
     void advance() noexcept
     {
-        auto const& steps = schedule_.steps();
+        auto const& steps = *steps_;
         while (at_ < steps.size()) {
             step const& s = steps[at_++];
             switch (s.what) {
@@ -217,12 +239,18 @@ private:
         } catch (...) {
             return false;
         }
+        run_messages(schedule_.steps());
+        return true;
+    }
+    void run_messages(std::vector<step> const& steps) noexcept
+    {
         goes_by_messages_ = true;
+        steps_ = &steps;
+        at_ = 0;
         messages_ended_.store(false, std::memory_order_relaxed);
         under_way_.store(1, std::memory_order_relaxed);
         begun_ = 0;
         advance();
-        return true;
     }
     /// A poll reports the end to its thread, also where the last message ended on another one.
     [[nodiscard]] bool end_messages() noexcept
@@ -231,6 +259,60 @@ private:
             return false;
         end();
         return true;
+    }
+
+    // An operation in parts. A rank that failed goes through the others all the same: it tells over lanes that it failed, and sends words
+    // of failure, so that nobody waits for it.
+
+    void begin_part(std::size_t nth) noexcept
+    {
+        part_ = nth;
+        schedule::part const& p = schedule_.parts()[nth];
+        if (!p.is_over_lanes())
+            return run_messages(p.steps);
+        goes_by_messages_ = false;
+        run_.start(*schedule_.lanes(), ++number_, p.operation, lane_run::state_of(result()));
+    }
+    [[nodiscard]] bool poll_parts() noexcept
+    {
+        while (part_has_ended()) {
+            if (part_ + 1 == schedule_.parts().size()) {
+                end();
+                return true;
+            }
+            begin_part(part_ + 1);
+        }
+        return false;
+    }
+    [[nodiscard]] bool part_has_ended() noexcept
+    {
+        if (goes_by_messages_)
+            return messages_ended_.load(std::memory_order_acquire);
+        schedule::part const& p = schedule_.parts()[part_];
+        lane_run::state const s = run_.advance(p.lane_steps, schedule_.operation());
+        if (s == lane_run::state::waits)
+            return false;
+        if (s == lane_run::state::retreats) [[unlikely]] {
+            if (add_messages_of_part()) {
+                run_messages(p.steps);
+                return messages_ended_.load(std::memory_order_acquire);
+            }
+            fail(ending::lost);
+        } else if (s != lane_run::state::ended) [[unlikely]] {
+            fail(lane_run::ending_of(s));
+        }
+        return true;
+    }
+    [[nodiscard]] bool add_messages_of_part() noexcept
+    {
+        try {
+            if (!schedule_.add_messages_of(part_))
+                return false;
+            prepare();
+            return true;
+        } catch (...) {
+            return false;
+        }
     }
 
     void end() noexcept
@@ -274,10 +356,13 @@ private:
     team const* team_ = nullptr;
     std::unique_ptr<transfer[]> transfers_;
     std::size_t room_ = 0;
+    std::vector<step> const* steps_ = nullptr;
     std::size_t at_ = 0;     ///< the next step; touched by the thread that is in the steps
     std::size_t begun_ = 0;  ///< messages since the last wait; the same
     std::uint32_t sequence_ = 0;
-    bool goes_by_messages_ = false;  ///< though it began over lanes
+    std::size_t part_ = 0;      ///< that is under way; the poller's
+    std::uint64_t number_ = 0;  ///< of the last part that began over lanes
+    bool goes_by_messages_ = false;  ///< though it began over lanes; of an operation in parts: the one under way does
     std::atomic<bool> messages_ended_{false};
     std::atomic<ending> ending_{ending::ok};
     std::atomic<state> state_{state::idle};

@@ -24,7 +24,10 @@ void schedule::clear() noexcept
 {
     constexpr std::uint64_t most_kept = std::uint64_t{1} << 20;
     steps_.clear();
+    among_ = {};
+    parts_begun_ = 0;
     lanes_ = nullptr;
+    levels_ = nullptr;
     lane_steps_.clear();
     rows_.clear();
     lane_operation_ = {};
@@ -33,7 +36,7 @@ void schedule::clear() noexcept
     width_ = 0;
     is_spoiled_ = false;
     has_messages_ = false;
-    add_otherwise_ = nullptr;
+    otherwise_.clear();
     std::uint64_t kept = 0;
     std::erase_if(blocks_, [&](block& b) {
         b.used = 0;
@@ -49,13 +52,13 @@ void schedule::count_message() noexcept
 
 void schedule::send(int to, void const* data, std::uint64_t bytes, side where)
 {
-    steps_.push_back({step::kind::send, where, to, data, nullptr, bytes});
+    steps_.push_back({step::kind::send, where, rank_of(to), data, nullptr, bytes});
     count_message();
 }
 
 void schedule::receive(int from, void* data, std::uint64_t bytes, side where)
 {
-    steps_.push_back({step::kind::receive, where, from, nullptr, data, bytes});
+    steps_.push_back({step::kind::receive, where, rank_of(from), nullptr, data, bytes});
     count_message();
 }
 
@@ -79,6 +82,33 @@ void schedule::combine(combination const& r, void const* from, void* to, std::ui
         return;
     operation_ = r;
     steps_.push_back({step::kind::combine, side::local, 0, from, to, count});
+}
+
+void schedule::end_part()
+{
+    wait();
+    if (steps_.empty() && lane_steps_.empty())
+        return;
+    if (parts_begun_ == parts_.size())
+        parts_.emplace_back();
+    part& p = parts_[parts_begun_++];
+    p.steps.clear();
+    p.lane_steps.clear();
+    p.steps.swap(steps_);
+    p.lane_steps.swap(lane_steps_);
+    p.operation = lane_operation_;
+    p.otherwise = otherwise_;
+    otherwise_.clear();
+}
+
+bool schedule::add_messages_of(std::size_t nth)
+{
+    part& p = parts_[nth];
+    if (!p.steps.empty())
+        return true;
+    bool const is_added = p.otherwise.add(*this);
+    p.steps.swap(steps_);
+    return is_added;
 }
 
 std::byte* schedule::scratch(std::uint64_t bytes)

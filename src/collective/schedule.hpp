@@ -6,7 +6,8 @@
 // Copies and combinations happen at their place. Between two ranks, messages are received in the order in which they are sent; a message
 // has exactly the size that its receiver expects, or the operation fails (ending.hpp).
 //
-// If the team has lanes (lanes.hpp) and the builder allows it, the operation may be steps over those instead (lane_steps.hpp).
+// If the team has lanes (lanes.hpp) and the builder allows it, the operation may be steps over those instead (lane_steps.hpp). Where the
+// team is on several nodes it may have parts, one after the other: over the lanes of this rank's node, or messages (levels/composition.cpp).
 //
 // Pure: knows ranks, not peers; buffers are read only when it runs. One thread builds; a schedule may run again when it has ended.
 
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -66,6 +68,35 @@ struct step {
     std::uint64_t size = 0;
 };
 
+class levels;
+class schedule;
+
+/// How to add an operation, or its part, as messages, should a rank have no shared memory left for it (lane_step::retreat).
+class way_by_messages {
+public:
+    way_by_messages() = default;
+    /// The function object must be small and trivial; it is kept.
+    template <class Build>
+    explicit way_by_messages(Build const& build)
+    {
+        static_assert(sizeof(Build) <= sizeof kept_ && std::is_trivially_copyable_v<Build>);
+        std::memcpy(kept_, &build, sizeof build);
+        add_ = [](schedule& s, void const* at) { (*static_cast<Build const*>(at))(s); };
+    }
+    void clear() noexcept { add_ = nullptr; }
+    /// False: there is none.
+    [[nodiscard]] bool add(schedule& to) const
+    {
+        if (add_ != nullptr)
+            add_(to, kept_);
+        return add_ != nullptr;
+    }
+
+private:
+    void (*add_)(schedule&, void const*) = nullptr;
+    alignas(16) std::byte kept_[320];
+};
+
 class schedule {
 public:
     schedule() = default;
@@ -110,8 +141,16 @@ public:
     /// Private memory.
     [[nodiscard]] std::byte* own_scratch(std::uint64_t bytes);
 
-    /// Allows the operation to go over these lanes. After clear, before it is built; they must stay until it has ended.
-    void allow(collective::lanes* l) noexcept { lanes_ = l; }
+    /// Allows the operation to go over these lanes, or, where the team is on several nodes, by these levels. After clear, before it is
+    /// built; they must stay until it has ended.
+    void allow(collective::lanes* l, collective::levels const* nodes = nullptr) noexcept
+    {
+        lanes_ = l;
+        levels_ = nodes;
+    }
+    /// Null: none may be used.
+    [[nodiscard]] collective::levels const* levels() const noexcept { return levels_; }
+    /// Of a team on several nodes, while parts are built: those of this rank's node.
     /// Null: none may be used.
     [[nodiscard]] collective::lanes* lanes() const noexcept { return lanes_; }
     /// The next step over lanes, to be filled in its place: a copy that loads wider than was just stored would stall.
@@ -123,24 +162,33 @@ public:
         s.rank = rank;
         return s;
     }
-    /// How to add the same operation as messages, should a rank have no shared memory left (lane_step::retreat). The function object must
-    /// be small and trivial; it is kept.
-    template <class Build>
-    void otherwise(Build const& build)
-    {
-        static_assert(sizeof(Build) <= sizeof otherwise_ && std::is_trivially_copyable_v<Build>);
-        std::memcpy(otherwise_, &build, sizeof build);
-        add_otherwise_ = [](schedule& s, void const* at) { (*static_cast<Build const*>(at))(s); };
-    }
+    /// The same operation, should it leave its lanes.
+    void otherwise(way_by_messages const& way) { otherwise_ = way; }
     /// False: there are none. A schedule that runs again has them already.
     [[nodiscard]] bool add_messages()
     {
-        if (auto const add = std::exchange(add_otherwise_, nullptr)) {
-            add(*this, otherwise_);
-            has_messages_ = true;
-        }
+        if (!has_messages_)
+            has_messages_ = otherwise_.add(*this);
         return has_messages_;
     }
+
+    /// A part of the operation: all steps since the last.
+    struct part {
+        std::vector<step> steps;
+        std::vector<lane_step> lane_steps;  ///< not empty: it goes over lanes
+        called operation;                   ///< what ranks compare there
+        way_by_messages otherwise;
+        [[nodiscard]] bool is_over_lanes() const noexcept { return !lane_steps.empty(); }
+    };
+    /// Adds nothing if there were no steps.
+    void end_part();
+    /// Empty: it has none.
+    [[nodiscard]] std::span<part const> parts() const noexcept { return {parts_.data(), parts_begun_}; }
+    /// As add_messages, of a part that leaves the lanes.
+    [[nodiscard]] bool add_messages_of(std::size_t nth);
+    /// From now on ranks of steps by messages are indexes in this list, which stays until the schedule is built; empty: they are ranks.
+    void among(std::span<int const> ranks) noexcept { among_ = ranks; }
+
     /// Results that are not in a row, while the operation goes over lanes; filled anew before each start.
     [[nodiscard]] laid_rows& rows() noexcept { return rows_; }
     /// What the ranks of an operation over lanes compare.
@@ -169,9 +217,14 @@ private:
     };
     void count_message() noexcept;
     [[nodiscard]] std::byte* scratch(std::uint64_t bytes, bool shared);
+    [[nodiscard]] int rank_of(int index) const noexcept { return among_.empty() ? index : among_[static_cast<std::size_t>(index)]; }
 
     std::vector<step> steps_;
+    std::span<int const> among_;
+    std::vector<part> parts_;  ///< as many as were ever needed
+    std::size_t parts_begun_ = 0;
     collective::lanes* lanes_ = nullptr;
+    collective::levels const* levels_ = nullptr;
     std::vector<lane_step> lane_steps_;
     laid_rows rows_;
     called lane_operation_;
@@ -181,8 +234,7 @@ private:
     std::size_t width_ = 0;
     bool is_spoiled_ = false;
     bool has_messages_ = false;  ///< besides steps over lanes
-    void (*add_otherwise_)(schedule&, void const*) = nullptr;
-    alignas(16) std::byte otherwise_[256];
+    way_by_messages otherwise_;
 };
 
 } // namespace towline::collective

@@ -3,12 +3,14 @@
 
 #include "collective/ending.hpp"
 #include "collective/lanes/lanes.hpp"
+#include "collective/levels/levels.hpp"
 #include "collective/schedule.hpp"
 #include "matching/envelope.hpp"
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace towline::collective {
@@ -21,7 +23,7 @@ struct members {
     int size = 1;
     peer (*peer_of)(void const* context, int rank) = nullptr;
     void const* context = nullptr;
-    int cores = 0;  ///< that all ranks of the job share, the same for every rank; 0: not known
+    int cores = 0;  ///< that all ranks of the job share, the same for every rank; 0: not known, or the job has several nodes
     bool in_order = false;  ///< reductions combine in one order in any case (team::combines_in_order)
 };
 
@@ -72,10 +74,22 @@ public:
         lanes_ = std::move(l);
         quick_lanes_ = also_quick ? lanes_.get() : nullptr;
     }
+    /// Of a team on several nodes, some of which have lanes; else null, as lanes() is then.
+    [[nodiscard]] collective::levels const* levels() const noexcept { return levels_.get(); }
+    void set_levels(std::unique_ptr<collective::levels> l) noexcept { levels_ = std::move(l); }
+    /// What an operation over lanes found (lanes::take_difference).
+    [[nodiscard]] std::optional<different_calls> take_difference() const noexcept
+    {
+        collective::lanes* const l = levels_ != nullptr ? levels_->lanes() : lanes_.get();
+        return l != nullptr ? l->take_difference() : std::nullopt;
+    }
     /// Lanes for persistent operations that all ranks start in one order; null: none. Separate from lanes(): a rank may start one before
     /// another collective operation of the team where a second rank starts it after.
     [[nodiscard]] collective::lanes* lanes_of_starts() const noexcept { return lanes_of_starts_.get(); }
     void set_lanes_of_starts(std::unique_ptr<collective::lanes> l) noexcept { lanes_of_starts_ = std::move(l); }
+    /// The same where the team is on several nodes.
+    [[nodiscard]] collective::levels const* levels_of_starts() const noexcept { return levels_of_starts_.get(); }
+    void set_levels_of_starts(std::unique_ptr<collective::levels> l) noexcept { levels_of_starts_ = std::move(l); }
     /// True for the first call: the ranks exchange those lanes now.
     [[nodiscard]] bool is_time_for_lanes_of_starts() noexcept { return !is_inter_ && size() > 1 && !std::exchange(has_starts_, true); }
 
@@ -110,8 +124,10 @@ private:
     ending broken_ = ending::ok;
     std::unique_ptr<collective::lanes> lanes_;
     collective::lanes* quick_lanes_ = nullptr;
+    std::unique_ptr<collective::levels> levels_;
     bool has_starts_ = false;
     std::unique_ptr<collective::lanes> lanes_of_starts_;
+    std::unique_ptr<collective::levels> levels_of_starts_;
     std::atomic<std::uint32_t> sequence_{0};
 };
 

@@ -45,14 +45,14 @@ void introduce(communicator& c, char const* call, collective::introduction::of w
     }
 }
 
-collective::lanes* lanes_of_starts(communicator& c)
+void allow_starts(collective_operation& o, communicator& c)
 {
     if (c.hints().get("mpi_assert_strict_persistent_collective_ordering") != "true" || operations_before_lanes() == 0 ||
         collective::checks_calls() || c.team().broken() != collective::ending::ok)
-        return nullptr;
+        return;
     if (c.team().is_time_for_lanes_of_starts())
         introduce(c, "MPI_Barrier_init, or the like", collective::introduction::of::starts);
-    return c.team().lanes_of_starts();
+    o.schedule().allow(c.team().lanes_of_starts(), c.team().levels_of_starts());
 }
 
 // TOWLINE_CHECK=collectives

@@ -17,11 +17,12 @@ namespace towline::mpi {
 /// Of an operation over lanes.
 [[noreturn, gnu::cold]] void throw_ending(collective::lanes&, collective::ending);
 
-/// Exchanges the ranks' lanes if all ranks share memory. All ranks call it at the same place in their order of operations.
+/// Exchanges the ranks' lanes if all ranks, or those of each node, share memory. All ranks call it at the same place in their order of
+/// operations.
 void introduce(communicator&, char const* call, collective::introduction::of = collective::introduction::of::operations);
-/// Lanes for a persistent operation, if the program asserts that all ranks start the communicator's persistent operations in one order
-/// (mpi_assert_strict_persistent_collective_ordering); else null. The first call exchanges them among the ranks.
-[[nodiscard]] collective::lanes* lanes_of_starts(communicator&);
+/// Lets a persistent operation that is being made use lanes, if the program asserts that all ranks start the communicator's persistent
+/// operations in one order (mpi_assert_strict_persistent_collective_ordering). The first call exchanges them among the ranks.
+void allow_starts(collective_operation&, communicator&);
 /// Compares what all ranks call; throws if they do not call the same.
 void check_calls(communicator&, char const* call, collective_operation const&, std::uint32_t sequence);
 /// The error class for a difference of that kind.
@@ -35,7 +36,7 @@ void plan_for(collective_operation& o, communicator& c, Plan plan, Args... args)
 {
     if (collective::ending const why = c.team().broken(); why != collective::ending::ok) [[unlikely]]
         throw_ending(code_of(why));
-    o.schedule().allow(c.team().lanes());
+    o.schedule().allow(c.team().lanes(), c.team().levels());
     plan(o, c, args...);
 }
 
@@ -102,7 +103,7 @@ void prepare(MPI_Comm comm, MPI_Info info, MPI_Request* request, Plan plan, Args
 {
     communicator& c = get(comm, "comm");
     pooled_operation o;
-    o->schedule().allow(lanes_of_starts(c));
+    allow_starts(*o, c);
     plan(*o, c, args...);
     *request = prepare(c, info, std::move(o));
 }

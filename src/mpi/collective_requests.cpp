@@ -124,7 +124,7 @@ void run_planned(communicator& c, char const* call, collective_operation& o)
     }
     if (c.team().is_time_for_lanes(operations_before_lanes())) [[unlikely]] {
         introduce(c, call);
-        o.schedule().allow(c.team().lanes());
+        o.schedule().allow(c.team().lanes(), c.team().levels());
     }
     collective::build(o.schedule(), c.team(), o.call());
     std::uint32_t const sequence = c.team().next_sequence();

@@ -102,7 +102,8 @@ public:
 private:
     [[nodiscard]] collective::team team_on(plane p) const
     {
-        auto const cores = static_cast<int>(job::membership::instance().header().cores);
+        job::control_header const& job = job::membership::instance().header();
+        auto const cores = job.nodes == 1 ? static_cast<int>(job.cores) : 0;
         auto const members_of = [cores](group const& g) {
             return collective::members{g.size(),
                                        [](void const* who, int rank) {

@@ -24,7 +24,8 @@ namespace {
 
 [[nodiscard]] int cores_of_job()
 {
-    return static_cast<int>(job::membership::instance().header().cores);
+    job::control_header const& all = job::membership::instance().header();
+    return all.nodes == 1 ? static_cast<int>(all.cores) : 0;
 }
 
 [[nodiscard]] collective::members members_of(std::vector<int> const& ranks)
@@ -70,7 +71,7 @@ std::exception_ptr team_core::error_of(ending how, char const* name) const
     switch (how) {
     case ending::ok: return nullptr;
     case ending::mismatch:
-        if (auto const different = team_.lanes() != nullptr ? team_.lanes()->take_difference() : std::nullopt)
+        if (auto const different = team_.take_difference())
             return std::make_exception_ptr(usage_error(fmt::format("{}: {}", name, text_of(*different))));
         return std::make_exception_ptr(
             usage_error(fmt::format("{}: the ranks of the team gave rows whose sizes do not fit together", name)));
@@ -120,7 +121,7 @@ void team_core::run(collective::collective_request& r, char const* name)
 
 void team_core::build(collective::schedule& s, team_call const& c, bool over_lanes)
 {
-    s.allow(over_lanes ? team_.lanes() : nullptr);
+    s.allow(over_lanes ? team_.lanes() : nullptr, over_lanes ? team_.levels() : nullptr);
     std::vector<std::uint64_t> lists;
     collective::build(s, team_, call_of(c, lists));
 }

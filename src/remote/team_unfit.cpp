@@ -90,7 +90,7 @@ team_call team_core::build_unfit(collective::schedule& s, team_call c, bool over
     else
         fit_rows(c, n);
     s.spoil();
-    s.allow(over_lanes ? team_.lanes() : nullptr);
+    s.allow(over_lanes ? team_.lanes() : nullptr, over_lanes ? team_.levels() : nullptr);
     c.send = s.scratch(c.send_size * c.element);
     c.receive = s.scratch(c.receive_size * c.element);
     build(s, c, over_lanes);

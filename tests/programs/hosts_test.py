@@ -418,6 +418,26 @@ class Messages(JobTest):
             self.both(ranks, mpi("collectives_neighbours"), "01", "7")
             self.both(ranks, mpi("collectives_user"), "01", "7")
 
+    def test_collectives_in_two_levels(self):
+        for ranks, nodes in ((4, "localhost:2,127.0.0.1:2"), (5, "localhost:1,127.0.0.1:2,127.0.0.2:2")):
+            for deterministic in ("off", "on"):
+                env = {**self.env, "TOWLINE_LANES": "first", "TOWLINE_DETERMINISTIC": deterministic}
+                for name, *more in (("collectives", "4"), ("collectives_reductions",), ("collectives_user",)):
+                    with self.subTest(program=name, nodes=nodes, deterministic=deterministic):
+                        command = (mpi(name), "012", "11", *more)
+                        code, out, err, _ = self.run_job(ranks, *command, options=("--hosts", nodes), env=env, timeout=120)
+                        self.assertEqual((code, out, err), (0, "", ""))
+
+    def test_teams_in_two_levels(self):
+        for name, *words in (("remote_teams",), ("remote_teams", "wrong"), ("remote_teams", "inside"), ("remote_team_faults", "unfit")):
+            code, out, err, _ = self.run_job(4, program(name), *words, options=hosts(2), timeout=120)
+            self.assertEqual((code, out), (0, ""), err)  # of calls that ended well before their mistake was known a line tells
+
+    def test_a_rank_that_dies_in_a_team_of_two_levels(self):
+        code, out, err, _ = self.run_job(4, program("remote_teams"), "dies", options=(*hosts(2), "--keep-going"))
+        self.assertEqual((code, out), (128 + signal.SIGKILL, ""), err)
+        self.assertNotIn("not true", err)
+
     def test_communicators(self):
         for scenario in ("dup", "split", "create", "many"):
             self.both(4, mpi("communicators"), scenario)
@@ -432,6 +452,15 @@ class Messages(JobTest):
             self.both(ranks, program("remote_calls"))
         self.both(2, program("remote_futures"), env={"TOWLINE_WORKERS": "1"})
         self.both(3, program("remote_here"))
+        for name, *words in (("remote_objects",), ("remote_third_arena",), ("remote_leaves", "late"), ("remote_leaves", "serve"),
+                             ("remote_teams", "inside")):
+            self.both(3, program(name), *words)
+
+    def test_deaths_of_remote_ranks(self):
+        for options, extra in ((hosts(2), {}), ((), {"TOWLINE_TRANSPORT": "^shm"})):
+            code, out, err, _ = self.run_job(4, program("remote_deaths"), options=(*options, "--keep-going"), env={**self.env, **extra})
+            self.assertEqual((code, out), (128 + signal.SIGKILL, ""), err)
+            self.assertNotIn("not true", err)
 
     def test_encrypted(self):
         self.both(2, mpi("point_to_point"), "order", env={"TOWLINE_SECURITY": "encrypt"})

@@ -44,6 +44,7 @@ class Walk:
     share: float = 1.0       # of size * count, what a counter of bytes has at least; 0: more than nothing, for it is a matter of time
     none: tuple = ()         # counters that stay 0
     needs: str = ""          # of: attach, cores, heap
+    hosts: int = 1           # names of this machine, which are nodes that share no memory
 
 
 ROWS = {
@@ -86,6 +87,8 @@ ROWS = {
     "table": Walk("alltoallv", "plain", 256, 20, ranks=3, none=("bytes_in_place",)),
     "as steps": Walk("iallreduce", "plain", 64, 50, none=("bytes_in_place",)),
     "by way of rank 0": Walk("allreduce", "plain", 64, 20, ranks=9, none=("bytes_in_place",)),
+    "two levels, leaders": Walk("allreduce", "plain", 64, 20, ranks=4, hosts=2, none=("bytes_in_place",)),
+    "two levels, shares": Walk("allreduce", "plain", 256 * KIB, 10, ranks=4, hosts=2),
     "messages": Walk("allreduce", "plain", 64, 20, none=("collectives_shared", "bytes_offered")),
 }
 
@@ -124,6 +127,8 @@ class Paths(JobTest):
             command = [program("refuse"), *command]
         path = os.path.join(self.folder.name, "stats.json")
         options = ["--stats=" + path, "--bind", "core" if "cores" in walk.needs else "none"]
+        if walk.hosts > 1:
+            options += ["--hosts", ",".join(f"127.0.0.{n + 1}:{walk.ranks // walk.hosts}" for n in range(walk.hosts))]
         code, out, err, _ = self.run_job(walk.ranks, *command, options=options, env=self.environment(forced), timeout=120)
         if code == 77:
             self.skipTest("filters of system calls are not permitted here")

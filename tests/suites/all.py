@@ -8,7 +8,7 @@ import time
 import place
 
 SUITES = {"mpich": ["mpich_suite.py"], "mpi4py": ["mpi4py_suite.py"], "netpipe": ["netpipe_suite.py"], "numpy": ["numpy_suite.py"],
-          "crossing": ["crossing_suite.py"]}
+          "crossing": ["crossing_suite.py"], "mpich_hosts": ["mpich_suite.py", "--hosts"], "mpi4py_hosts": ["mpi4py_suite.py", "--hosts"]}
 
 
 def main() -> int:
@@ -21,7 +21,8 @@ def main() -> int:
     wanted = options.suites or list(SUITES)
     for number, name in enumerate(wanted, 1):
         print(f"== {number}/{len(wanted)} {name}", flush=True)
-        if subprocess.run([sys.executable, place.HERE / SUITES[name][0], *(["--quick"] if options.quick else [])]).returncode:
+        script, *more = SUITES[name]
+        if subprocess.run([sys.executable, place.HERE / script, *more, *(["--quick"] if options.quick else [])]).returncode:
             failed.append(name)
     print(f"{len(wanted) - len(failed)} of {len(wanted)} suites passed, {len(failed)} failed out of {len(wanted)}"
           f"{': ' + ', '.join(failed) if failed else ''}; {time.monotonic() - begin:.0f} s", flush=True)

@@ -1,4 +1,4 @@
-"""mpi4py's own test suite on Towline. Usage: mpi4py_suite.py [--ranks 1,2,3,4] [--quick] [--only REGEX of modules]"""
+"""mpi4py's own test suite on Towline. Usage: mpi4py_suite.py [--ranks 1,2,3,4] [--hosts] [--quick] [--only REGEX of modules]"""
 
 import argparse
 import dataclasses
@@ -35,14 +35,14 @@ def excluded() -> tuple[list[str], list[str]]:
     return [row[1] for row in rows if row[0] == "module"], [row[1] for row in rows if row[0] == "test"]
 
 
-def run(python: pathlib.Path, ranks: int, only: str) -> tuple[Result, jobs.Outcome]:
+def run(python: pathlib.Path, ranks: int, only: str, hosts: bool) -> tuple[Result, jobs.Outcome]:
     modules, tests = excluded()
     main = sources.unpacked("mpi4py") / "test" / "main.py"
     options = ["-q", "--no-builddir", "-e", f"({'|'.join(modules)})\\.py$"]
     options += [word for test in tests for word in ("-x", test)]
     if only:
         options += ["-i", "|".join(f"{part}" for part in [only.replace("$", r"\.py$")])]
-    outcome = jobs.run([place.MPIEXEC, "-timeout", str(LIMIT), "-n", str(ranks), python, main, *options], LIMIT + 30, keep=400_000,
+    outcome = jobs.run([*place.launcher(hosts, LIMIT, ranks), python, main, *options], LIMIT + 30, keep=400_000,
                        LD_LIBRARY_PATH=str(place.LIBRARY.parent), PYTHONDONTWRITEBYTECODE="1")
     counts = [int(number) for number in re.findall(r"^Ran (\d+) tests", outcome.output, re.MULTILINE)]
     skipped = [int(number) for number in re.findall(r"skipped=(\d+)", outcome.output)]
@@ -56,6 +56,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", default="", help="1,2,3,4; quick: 3")
     parser.add_argument("--only", default="", metavar="REGEX")
+    parser.add_argument("--hosts", action="store_true", help="4 ranks on two nodes of this machine, by UDP")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     try:
@@ -64,15 +65,16 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 1
     results = []
-    for ranks in map(int, (options.ranks or ("3" if options.quick else "1,2,3,4")).split(",")):
-        result, outcome = run(python, ranks, QUICK if options.quick else options.only)
+    for ranks in map(int, (options.ranks or ("4" if options.hosts else "3" if options.quick else "1,2,3,4")).split(",")):
+        result, outcome = run(python, ranks, QUICK if options.quick else options.only, options.hosts)
         results.append(result)
-        print(f"mpi4py on {ranks} ranks: {result.run} tests a rank, {result.skipped} skipped by themselves, {len(result.failures)} failed, "
+        where = f"{ranks} ranks{' of two nodes' if options.hosts else ''}"
+        print(f"mpi4py on {where}: {result.run} tests a rank, {result.skipped} skipped by themselves, {len(result.failures)} failed, "
               f"{result.seconds:.0f} s", flush=True)
         if result.code or result.failures:
             print("\n".join(result.failures) or f"exit code {result.code}", outcome.output[-4000:], sep="\n", flush=True)
     place.RESULTS.mkdir(parents=True, exist_ok=True)
-    name = "mpi4py-quick.json" if options.quick or options.only else "mpi4py.json"
+    name = f"mpi4py{'-hosts' if options.hosts else ''}{'-quick' if options.quick or options.only else ''}.json"
     (place.RESULTS / name).write_text(json.dumps([dataclasses.asdict(result) for result in results], indent=1) + "\n")
     return 1 if any(result.code or result.failures for result in results) else 0
 

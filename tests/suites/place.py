@@ -12,7 +12,17 @@ RESULTS = WORK / "results"
 
 MPICC = BUILD / "bin" / "mpicc"
 MPIEXEC = BUILD / "bin" / "mpiexec"
+TOWLINE = BUILD / "bin" / "towline"
+# Two names of this machine: nodes that share no memory, with two ranks each, between which messages go by UDP.
+HOSTS = "localhost:2,127.0.0.1:2"
 LIBRARY = BUILD / "lib" / "libmpi_abi.so.1"
+
+
+def launcher(hosts: bool, limit: float, ranks: int) -> list[str | pathlib.Path]:
+    """What starts so many ranks, and ends them with exit code 124 after so many seconds; mpiexec takes names of this machine for no nodes."""
+    if hosts:
+        return [TOWLINE, "run", "--hosts", HOSTS, "--timeout", str(limit), "-n", str(ranks)]
+    return [MPIEXEC, "-timeout", str(limit), "-n", str(ranks)]
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 #pragma once
 // The introduction gives the ranks of a team their lanes: an allgather of the words by which each rank's lane is found. Both faces run it,
-// each before the first operation that may go over lanes.
+// each before the first operation that may go over lanes. Where the team is on several nodes, the ranks of each get lanes among them.
 
 #include "collective/lanes/lanes.hpp"
 #include "collective/schedule.hpp"
@@ -26,14 +26,22 @@ public:
     introduction(team&, node_memory&, bool is_oversubscribed, of what = of::operations);
     /// The operation that exchanges the words, to be run to its end.
     void build(schedule&);
-    /// After it was successful: gives the team its lanes, if all ranks reach each other's. Throws error for an impossible word.
+    /// After it was successful: gives the team its lanes, if all ranks reach each other's; on several nodes its levels, if there is a node
+    /// whose ranks do. Throws error for an impossible word.
     void finish();
     /// After it failed, or finish() threw: the team is broken. Other ranks may have opened this rank's lane.
     void fail(ending why) noexcept;
 
 private:
+    /// Ranks on that node, by the numbers of node_memory, have lanes.
+    [[nodiscard]] bool have_lanes(std::uint64_t node) const;
+    void finish_levels();
+
     team& team_;
     of const what_;
+    bool const is_oversubscribed_;
+    std::vector<std::uint64_t> nodes_;  ///< by rank
+    bool is_on_several_nodes_ = false;
     std::unique_ptr<lanes> lanes_;  ///< null: this rank cannot have a lane
     std::vector<std::uint64_t> words_;
 };

@@ -74,15 +74,20 @@ public:
     /// `spoiled`: as of schedule. `rows`, not null: results that are not in a row.
     void start(lanes& l, called operation, bool spoiled = false, laid_rows const* rows = nullptr) noexcept
     {
+        start(l, l.begin(), operation, spoiled ? state::failed_mismatch : state::ended, rows);
+    }
+    /// The same under a number that was taken before. `failure`: ended, or why this rank has failed already.
+    void start(lanes& l, std::uint64_t number, called operation, state failure, laid_rows const* rows = nullptr) noexcept
+    {
         lanes_ = &l;
         rows_ = rows;
         operation_ = operation;
-        number_ = l.begin();
+        number_ = number;
         at_ = 0;
         met_ = 0;
         has_told_ = false;
         outcome_ = state::retreats;
-        failure_ = spoiled ? state::failed_mismatch : state::ended;
+        failure_ = failure;
         others_ = seldom(l);
     }
     /// The rank for which it waits, or all_ranks, as far as that is known.
@@ -98,6 +103,14 @@ public:
                : s == state::failed_dead   ? ending::peer_died
                : s == state::failed_lost   ? ending::lost
                                            : ending::ok;
+    }
+    /// The state of a rank that ended so.
+    [[nodiscard]] static state state_of(ending e) noexcept
+    {
+        return e == ending::mismatch    ? state::failed_mismatch
+               : e == ending::peer_died ? state::failed_dead
+               : e == ending::lost      ? state::failed_lost
+                                        : state::ended;
     }
 
 private:

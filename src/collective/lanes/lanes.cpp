@@ -14,8 +14,8 @@
 
 namespace towline::collective {
 
-lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l)
-    : memory_(memory), rank_(rank), peers_(std::move(peers)),
+lanes::lanes(node_memory& memory, int rank, std::vector<matching::peer> peers, limits l, std::vector<int> names)
+    : memory_(memory), rank_(rank), peers_(std::move(peers)), names_(std::move(names)),
       limits_{std::min({l.posted, l.shown, payload_bytes}), std::min(l.shown, payload_bytes),
               std::bit_floor(std::max(l.slots, std::uint64_t{1})),
               std::bit_floor(std::clamp(l.payloads, std::uint64_t{1}, std::max(l.slots, std::uint64_t{1})))},
@@ -118,11 +118,15 @@ void lanes::hear() noexcept
         return;
     std::uint64_t const word = own_->complaint.exchange(0, std::memory_order_relaxed);
     auto const half_word = [word](int nth) { return static_cast<std::uint16_t>(word >> 16 * nth); };
-    std::uint64_t const before = static_cast<std::uint16_t>(failed_ - half_word(3));
-    if (before < 64 && (failures_ >> before & 1) != 0)
+    auto const failed_here = [this, number = half_word(3)](int parts_later) {
+        std::uint64_t const before = static_cast<std::uint16_t>(failed_ - number - parts_later);
+        return before < 64 && (failures_ >> before & 1) != 0;
+    };
+    // Of a team on several nodes, the operation may have failed here in another of its parts.
+    if (failed_here(0) || (!names_.empty() && (failed_here(1) || failed_here(-1))))
         return;
     ++complaints_;
-    different_calls const d{half_word(2), called::from_word(half_word(1)), called::from_word(half_word(0))};
+    different_calls const d{name_of(half_word(2)), called::from_word(half_word(1)), called::from_word(half_word(0))};
     try {
         std::string const what =
             d.theirs != d.ours ? text_of(d)

@@ -97,8 +97,9 @@ public:
         std::uint64_t payloads = 32;           ///< the same, where its copies lie in payloads; a power of two, at most `slots`
     };
 
-    /// This rank's lane. The peers are those of the ranks in their order.
-    lanes(node_memory&, int rank, std::vector<matching::peer> peers, limits);
+    /// This rank's lane. The peers are those of the ranks in their order. `names`, not empty: what the ranks are called in texts, and by
+    /// name_of: members of one node of a team.
+    lanes(node_memory&, int rank, std::vector<matching::peer> peers, limits, std::vector<int> names = {});
     ~lanes();
     lanes(lanes const&) = delete;
     lanes& operator=(lanes const&) = delete;
@@ -112,6 +113,10 @@ public:
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return static_cast<int>(peers_.size()); }
     [[nodiscard]] node_memory& memory() const noexcept { return memory_; }
+    [[nodiscard]] int name_of(int rank) const noexcept
+    {
+        return rank < 0 || names_.empty() ? rank : names_[static_cast<std::size_t>(rank)];
+    }
 
     /// As of node_memory.
     [[nodiscard]] bool is_tight() const noexcept { return is_tight_; }
@@ -246,7 +251,7 @@ public:
         std::uint64_t const d = difference_.exchange(0, std::memory_order_relaxed);
         if (d == 0)
             return {};
-        return different_calls{static_cast<int>(d >> 32), called::from_word(static_cast<std::uint16_t>(d >> 16)),
+        return different_calls{name_of(static_cast<int>(d >> 32)), called::from_word(static_cast<std::uint16_t>(d >> 16)),
                                called::from_word(static_cast<std::uint16_t>(d))};
     }
     void count_posted(std::uint64_t bytes) noexcept { counts_.posted += bytes; }
@@ -296,6 +301,7 @@ private:
     node_memory& memory_;
     int const rank_;
     std::vector<matching::peer> const peers_;
+    std::vector<int> const names_;
     limits const limits_;
     lane* own_ = nullptr;
     std::vector<lane*> all_;  ///< empty until they are open

@@ -1,22 +1,13 @@
 // Programs over lanes for bytes that are lent.
 
 #include "collective/lanes/lent.hpp"
+#include "collective/share.hpp"
 #include "collective/thresholds.hpp"
 
 #include <algorithm>
 
 namespace towline::collective::lent {
 namespace {
-
-/// Where the part of a rank begins that does its share of so many elements: whole lines, so that no line is written by two.
-[[nodiscard]] std::uint64_t share(std::uint64_t bytes, std::uint64_t element, int rank, int ranks) noexcept
-{
-    std::uint64_t const grain = element * std::max<std::uint64_t>(thresholds::line / element, 1);
-    std::uint64_t const grains = (bytes + grain - 1) / grain;
-    auto const p = static_cast<std::uint64_t>(ranks);
-    auto const i = static_cast<std::uint64_t>(rank);
-    return std::min(bytes, (grains / p * i + grains % p * i / p) * grain);
-}
 
 /// Every rank combines its share for `whom`, who lent where the result belongs. Of what this rank gives it alone reads its own share.
 void fold_shares(lane_builder& b, combination const& r, int whom, void const* own, void* receive, std::uint64_t bytes)

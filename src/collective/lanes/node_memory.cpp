@@ -26,6 +26,10 @@ public:
         return static_cast<std::byte*>(heap::attach(heap::unpack(word), bytes));
     }
     bool is_shared_with(matching::peer p) noexcept override { return engine_.maps(p); }
+    std::uint64_t node_of(matching::peer p) const noexcept override
+    {
+        return job::membership::instance().slot(static_cast<int>(p)).node;
+    }
     base::sleeper sleeper(matching::peer p) noexcept override { return engine_.sleeper(p); }
     base::fence_side fences() const noexcept override { return job::membership::instance().header().fences; }
     bool is_tight() const noexcept override { return job::membership::instance().header().segment_bytes < thresholds::tight_segment; }

@@ -1,5 +1,5 @@
 #pragma once
-// Memory that all ranks of a team can load and store. In a job that is the heap; in a test it may be the memory of one process.
+// Memory that all ranks of a team on one node can load and store. In a job that is the heap; in a test it may be the memory of one process.
 
 #include "base/event_count.hpp"
 #include "matching/envelope.hpp"
@@ -29,6 +29,8 @@ public:
     [[nodiscard]] virtual std::byte* attach(std::uint64_t word, std::uint64_t bytes) = 0;
     /// The peer attaches what is found here, and this process what is found there.
     [[nodiscard]] virtual bool is_shared_with(matching::peer) noexcept = 0;
+    /// The node on which the peer runs, by a number that is the same for every rank.
+    [[nodiscard]] virtual std::uint64_t node_of(matching::peer) const noexcept { return 0; }
     /// The sleeper to notify after a store for which the peer may wait.
     [[nodiscard]] virtual base::sleeper sleeper(matching::peer) noexcept = 0;
     /// Which side fences where two ranks each store and then load what the other stored (base::light_fence).

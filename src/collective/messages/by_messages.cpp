@@ -30,27 +30,27 @@ void exchange(schedule& s, call const& c)
     s.wait();
 }
 
-void reduce_scatter(schedule& s, team const& t, call const& c, algorithm use)
+void reduce_scatter(schedule& s, members const& m, call const& c, algorithm use)
 {
     std::vector<std::uint64_t> offsets;
     layout_of_blocks blocks = c.receiving;
     if (blocks.is_listed()) {
-        for (int r = 0; r < t.size(); ++r)
+        for (int r = 0; r < m.here.size; ++r)
             offsets.push_back(c.receiving.total(r));
         blocks = {c.receiving.sizes(), offsets};
     }
     switch (use) {
-    case algorithm::halving: return reduce_scatter_halving(s, t.here(), c.send, c.receive, blocks, c.how);
-    case algorithm::pairwise: return reduce_scatter_pairwise(s, t.here(), c.send, c.receive, blocks, c.how);
-    default: return reduce_scatter_direct(s, t.here(), c.send, c.receive, blocks, c.how);
+    case algorithm::halving: return reduce_scatter_halving(s, m.here, c.send, c.receive, blocks, c.how);
+    case algorithm::pairwise: return reduce_scatter_pairwise(s, m.here, c.send, c.receive, blocks, c.how);
+    default: return reduce_scatter_direct(s, m.here, c.send, c.receive, blocks, c.how);
     }
 }
 
 } // namespace
 
-void build(schedule& s, team const& t, call const& c, algorithm use)
+void build(schedule& s, members const& m, call const& c, algorithm use)
 {
-    position const here = t.here();
+    position const here = m.here;
     switch (c.what) {
     case routine::nothing: return;
     case routine::barrier:
@@ -94,7 +94,7 @@ void build(schedule& s, team const& t, call const& c, algorithm use)
         case algorithm::rabenseifner: return allreduce_rabenseifner(s, here, c.send, c.receive, c.bytes, c.how);
         default: return allreduce_doubling(s, here, c.send, c.receive, c.bytes, c.how);
         }
-    case routine::reduce_scatter: return reduce_scatter(s, t, c, use);
+    case routine::reduce_scatter: return reduce_scatter(s, m, c, use);
     case routine::scan:
         return (use == algorithm::direct ? scan_direct : scan_doubling)(s, here, c.send, c.receive, c.bytes, c.how);
     case routine::exscan:

@@ -73,11 +73,13 @@ def build_reason(errors: str) -> str:
 
 
 class Runner:
-    def __init__(self, wanted: str, quick: bool, largest: int) -> None:
+    def __init__(self, wanted: str, quick: bool, largest: int, hosts: bool = False) -> None:
         self.root = sources.unpacked("mpich") / "test" / "mpi"
         self.builder = Builder(self.root)
         self.tests = [test for test in testlist.read(self.root)
-                      if re.search(wanted, test.name) and test.ranks <= largest and (not quick or known.is_quick(test))]
+                      if re.search(wanted, test.name) and test.ranks <= largest and (not quick or known.is_quick(test))
+                      and (not hosts or test.ranks > 1 and not test.launcher)]
+        self.hosts = hosts
         self.built: dict[str, Built] = {}
 
     def build(self) -> None:
@@ -99,7 +101,7 @@ class Runner:
         if test.memory > known.MEMORY:
             return result("skipped", f"needs {test.memory} GB")
         program = self.builder.path(test.directory, test.program)
-        command = [place.MPIEXEC, *test.launcher, "-timeout", str(test.limit), "-n", str(test.ranks), program, *test.arguments]
+        command = [*place.launcher(self.hosts, test.limit, test.ranks), *test.launcher, program, *test.arguments]
         outcome = jobs.run(command, test.limit + 15, cwd=program.parent, **dict(setting.split("=", 1) for setting in test.environment))
         how, reason = judge(test, outcome)
         why = known.reason(test.name)

@@ -3,6 +3,7 @@
 // ranks keep their order. Small messages are taken at once, big ones stay with their sender until they are received, in any of the ways in
 // which the real one may end them: inside the start of an operation, at arrival, or later.
 
+#include "collective/lanes/introduction.hpp"
 #include "collective/messages/algorithms.hpp"
 #include "collective/operations.hpp"
 #include "collective/runner.hpp"
@@ -306,12 +307,14 @@ public:
     }
     std::byte* attach(std::uint64_t word, std::uint64_t) override { return reinterpret_cast<std::byte*>(word); }
     bool is_shared_with(peer) noexcept override { return true; }
+    std::uint64_t node_of(peer p) const noexcept override { return nodes.empty() ? 0 : nodes[p]; }
     towline::base::sleeper sleeper(peer) noexcept override { return {}; }
     bool is_gone(peer p) const noexcept override { return network_->is_dead(p); }
 
     bool is_tight() const noexcept override { return is_scarce_; }
 
     std::map<void*, std::uint64_t> blocks;
+    std::vector<std::uint64_t> nodes;  ///< by peer; empty: all are on one
     bool are_lanes_open = false;
     std::size_t refused = 0;
 
@@ -365,6 +368,22 @@ public:
         if (remote == 0 && size > 1 && lanes)
             introduce();
         shared.are_lanes_open = true;
+    }
+    /// On several nodes: that of each rank.
+    explicit world(std::vector<int> const& node_of, std::uint64_t seed) : world(static_cast<int>(node_of.size()), 0, seed, false)
+    {
+        shared.are_lanes_open = false;
+        shared.nodes.resize(node_of.size());
+        for (std::size_t i = 0; i < node_of.size(); ++i)
+            shared.nodes[peers_[i]] = static_cast<std::uint64_t>(node_of[i]) * 3 + 5;
+        std::deque<col::introduction> all;
+        for (col::team& t : teams)
+            all.emplace_back(t, shared, false);
+        run([&](col::schedule& s, col::team&, int i) { all[static_cast<std::size_t>(i)].build(s); });
+        for (col::introduction& i : all)
+            i.finish();
+        shared.are_lanes_open = true;
+        net.messages = 0;
     }
     ~world()
     {
@@ -440,7 +459,8 @@ public:
         std::vector<std::unique_ptr<operation>> operations;
         for (int i = 0; i < size(); ++i) {
             operations.push_back(std::make_unique<operation>());
-            operations.back()->schedule().allow(teams[static_cast<std::size_t>(i)].lanes());
+            operations.back()->schedule().allow(teams[static_cast<std::size_t>(i)].lanes(),
+                                                 teams[static_cast<std::size_t>(i)].levels());
             build(operations.back()->schedule(), teams[static_cast<std::size_t>(i)], i);
         }
         return operations;
