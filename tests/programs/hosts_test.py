@@ -191,9 +191,8 @@ class Tree(JobTest):
         self.assertEqual((done.returncode, done.stderr, done.stdout == text), (0, "", True))
 
     def test_messages(self):
-        for command in ((mpi("nodes"),), (program("remote_calls"),)):
-            code, out, err, _ = self.run_job(self.HOSTS, *command, options=self.options, timeout=240)
-            self.assertEqual((code, err), (0, ""), out)
+        code, out, err, _ = self.run_job(self.HOSTS, mpi("nodes"), options=self.options, timeout=240)
+        self.assertEqual((code, err), (0, ""), out)
 
     def test_fewer_ranks_than_hosts(self):
         for ranks in (3, 17):
