@@ -21,7 +21,7 @@ class Launcher:
     def start(self, command, env, ranks=None, each=lambda rank: {}):
         for rank in range(self.size) if ranks is None else ranks:
             ours, theirs = socket.socketpair()
-            own = dict(env, PMI_FD=str(theirs.fileno()), PMI_RANK=str(rank), PMI_SIZE=str(self.size), **each(rank))
+            own = {**env, "PMI_FD": str(theirs.fileno()), "PMI_RANK": str(rank), "PMI_SIZE": str(self.size), **each(rank)}
             self.processes.append(subprocess.Popen(command, env=own, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL,
                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
             theirs.close()

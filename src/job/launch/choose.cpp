@@ -6,6 +6,7 @@
 #include "base/settings.hpp"
 #include "base/settings_table.hpp"
 #include "job/launch/pmi.hpp"
+#include "job/launch/pmix.hpp"
 #include "towline/error.hpp"
 
 #include <charconv>
@@ -53,6 +54,27 @@ sighting look_for_pmi(wish w)
     return s;
 }
 
+/// srun and mpirun set both; a part of them is left over from elsewhere.
+bool pmix_is_set()
+{
+    return std::getenv("PMIX_NAMESPACE") != nullptr && std::getenv("PMIX_RANK") != nullptr;
+}
+
+sighting look_for_pmix(wish w, bool pmi_used)
+{
+    sighting s{"PMIx", false, "PMIX_NAMESPACE and PMIX_RANK are not set: mpirun of Open MPI, prterun and srun --mpi=pmix set them"};
+    auto const missing = why_no_pmix();
+    if (!pmix_is_set())
+        s.why += missing.empty() ? "" : "; and " + missing;
+    else if (w != wish::any && w != wish::pmix)
+        s.why = not_wanted;
+    else if (pmi_used)
+        s.why = "PMI comes first";
+    else
+        s = {"PMIx", missing.empty(), missing.empty() ? fmt::format("PMIX_NAMESPACE={}", std::getenv("PMIX_NAMESPACE")) : missing};
+    return s;
+}
+
 } // namespace
 
 patience wished_patience()
@@ -66,8 +88,9 @@ std::vector<sighting> look()
 {
     wish const w = wished();
     if (std::getenv("TOWLINE_JOB") != nullptr)
-        return {{"towline run", true, "TOWLINE_JOB"}, {"PMI", false, "towline run comes first"}};
-    return {{"towline run", false, "TOWLINE_JOB is not set"}, look_for_pmi(w)};
+        return {{"towline run", true, "TOWLINE_JOB"}, {"PMI", false, "towline run comes first"}, {"PMIx", false, "towline run comes first"}};
+    auto const by_pmi = look_for_pmi(w);
+    return {{"towline run", false, "TOWLINE_JOB is not set"}, by_pmi, look_for_pmix(w, by_pmi.used)};
 }
 
 std::unique_ptr<launcher> connect()
@@ -78,7 +101,11 @@ std::unique_ptr<launcher> connect()
     int const fd = pmi_descriptor();
     if (fd >= 0 && w != wish::pmix)
         return std::make_unique<pmi>(base::unique_fd(fd), wished_patience());
-    if (fd == -1 && w != wish::pmix)
+    if (w != wish::pmi && pmix_is_set())
+        return connect_pmix(wished_patience());
+    if (w == wish::pmix)
+        throw usage_error("TOWLINE_LAUNCHER=pmix, but PMIX_NAMESPACE and PMIX_RANK are not set: no launcher that speaks PMIx started this program");
+    if (fd == -1)
         throw usage_error(fmt::format("PMI_FD={} names a closed descriptor or no socket: either a rank started this program (a child of a rank is "
                                       "not part of the job: unset PMI_FD for it, or set TOWLINE_LAUNCHER=none), or a wrapper between the "
                                       "launcher and the program closed it",

@@ -7,8 +7,8 @@
 #include "job/file.hpp"
 #include "job/job.hpp"
 
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,7 +28,11 @@ struct watched {
 
 void report(control_view& view, int rank)
 {
-    auto const state = static_cast<rank_state>(view.slots()[static_cast<std::size_t>(rank)].state.load(std::memory_order_seq_cst));
+    auto const& slot = view.slots()[static_cast<std::size_t>(rank)];
+    auto const state = static_cast<rank_state>(slot.state.load(std::memory_order_seq_cst));
+    // It has told the launcher to end the job with its code: errors of others would be other codes.
+    if (state == rank_state::joined && (slot.marks.load() & mark_explained) != 0)
+        std::this_thread::sleep_for(std::chrono::seconds(1));
     if (state == rank_state::joined && view.mark_dead(rank, status_unknown))
         view.wake_fences();
 }
