@@ -229,7 +229,8 @@ void towline_itself(report& out)
     }
     if (foreign)
         out.unused("malloc here", "not shared",
-                   "this launcher preloads nothing: big blocks of malloc are shared under towline run only, rma_vector and rma_allocator everywhere");
+                   "this launcher preloads nothing: big blocks of malloc are shared under towline run only, rma_vector and rma_allocator "
+                   "everywhere");
     job::membership::stay_alone();  // transports look for a job, and this process is not to be a rank
     for (auto const& entry : transport::table()) {
         std::string const name = fmt::format("transport {}", entry.name);

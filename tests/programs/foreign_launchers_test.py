@@ -23,7 +23,8 @@ class ForeignTest(JobTest):
             self.env.pop(name, None)
 
     def run_by(self, *command, seconds=60, env=()):
-        done = subprocess.run(command, env={**self.env, **dict(env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(command, env={**self.env, **dict(env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=seconds)
         return done.returncode, done.stdout, done.stderr
 
 
@@ -55,9 +56,11 @@ class Fake(ForeignTest):
     def test_two_nodes(self):
         """Of the same machine here, whose ranks do not share memory; the cards go by way of the launcher."""
         for env in ({}, {"TOWLINE_SECURITY": "encrypt"}):
-            for mapping, node in (("(vector,(0,2,2))", [0, 0, 1, 1]), ("(vector,(0,2,1))", [0, 1, 0, 1]), ("(vector,(5,1,1),(0,1,3))", [0, 1, 1, 1])):
+            for mapping, node in (("(vector,(0,2,2))", [0, 0, 1, 1]), ("(vector,(0,2,1))", [0, 1, 0, 1]),
+                                  ("(vector,(5,1,1),(0,1,3))", [0, 1, 1, 1])):
                 with self.subTest(mapping=mapping, env=env):
-                    each = lambda rank: {"MPI_LOCALRANKID": str(node[:rank].count(node[rank])), "MPI_LOCALNRANKS": str(node.count(node[rank]))}
+                    def each(rank):
+                        return {"MPI_LOCALRANKID": str(node[:rank].count(node[rank])), "MPI_LOCALNRANKS": str(node.count(node[rank]))}
                     launcher, results = self.job(4, [mpi("nodes")], mapping=mapping, each=each, env=env)
                     self.assertEqual([r[0] for r in results], [0, 0, 0, 0], results)
                     self.assertEqual(sorted(launcher.finalized), [0, 1, 2, 3])
@@ -65,6 +68,20 @@ class Fake(ForeignTest):
         self.assertEqual([r[0] for r in results], [0, 0], results)
         _, results = self.job(4, [program("remote_calls")], mapping="(vector,(0,2,2))")
         self.assertEqual([r[0] for r in results], [0, 0, 0, 0], results)
+
+    def test_another_machine(self):
+        """Refused by all ranks, in words: packets would go to the loopback address."""
+        launcher = Launcher(2, mapping="(vector,(0,2,1))")
+        put = launcher.answer
+
+        def elsewhere(rank, end, line):
+            put(rank, end, line if not (rank == 1 and "key=towline-host-" in line and "cmd=put" in line)
+                else line.rsplit("value=", 1)[0] + "value=1.7878")
+
+        launcher.answer = elsewhere
+        for result in launcher.start([mpi("launch")], self.env).wait(60):
+            self.assertNotEqual(result[0], 0)
+            self.assertIn("rank 1 runs on another machine than rank 0", result[2])
 
     def test_abort_reaches_the_launcher(self):
         launcher, results = self.job(3, [mpi("launch"), "abort", "7"])
@@ -116,7 +133,8 @@ class Fake(ForeignTest):
             self.assertIn("other ranks have not come", result[2])
 
     def test_wrong_surroundings(self):
-        for env, said in (({"PMI_FD": "77"}, "PMI_FD=77 names a closed descriptor"), ({"PMI_FD": "x"}, "PMI_FD=x"), ({"PMI_FD": "0"}, "no socket"),
+        for env, said in (({"PMI_FD": "77"}, "PMI_FD=77 names a closed descriptor"), ({"PMI_FD": "x"}, "PMI_FD=x"),
+                          ({"PMI_FD": "0"}, "no socket"), ({"TOWLINE_LAUNCHER": "pmix"}, "PMIX_RANK are not set"),
                           ({"TOWLINE_LAUNCHER": "pmi"}, "PMI_FD is not set"), ({"TOWLINE_LAUNCHER": "fork"}, "TOWLINE_LAUNCHER='fork' is not")):
             with self.subTest(env=env):
                 code, _, err = self.run_by(mpi("launch"), env=env)
@@ -138,7 +156,8 @@ class Fake(ForeignTest):
             end = time.monotonic() + 20
             while time.monotonic() < end:
                 with launcher.lock:
-                    names = [bytes.fromhex(v.split(".", 1)[1]).decode() for k, v in launcher.values.items() if k.startswith("towline-node-")]
+                    told = [value for key, value in launcher.values.items() if key.startswith("towline-node-")]
+                names = [bytes.fromhex(value.split(".", 1)[1]).decode() for value in told]
                 if not names:
                     time.sleep(0.001)
                     continue

@@ -88,7 +88,8 @@ std::vector<sighting> look()
 {
     wish const w = wished();
     if (std::getenv("TOWLINE_JOB") != nullptr)
-        return {{"towline run", true, "TOWLINE_JOB"}, {"PMI", false, "towline run comes first"}, {"PMIx", false, "towline run comes first"}};
+        return {{"towline run", true, "TOWLINE_JOB"}, {"PMI", false, "towline run comes first"},
+                {"PMIx", false, "towline run comes first"}};
     auto const by_pmi = look_for_pmi(w);
     return {{"towline run", false, "TOWLINE_JOB is not set"}, by_pmi, look_for_pmix(w, by_pmi.used)};
 }
@@ -104,10 +105,11 @@ std::unique_ptr<launcher> connect()
     if (w != wish::pmi && pmix_is_set())
         return connect_pmix(wished_patience());
     if (w == wish::pmix)
-        throw usage_error("TOWLINE_LAUNCHER=pmix, but PMIX_NAMESPACE and PMIX_RANK are not set: no launcher that speaks PMIx started this program");
+        throw usage_error("TOWLINE_LAUNCHER=pmix, but PMIX_NAMESPACE and PMIX_RANK are not set: no launcher that speaks PMIx started this "
+                          "program");
     if (fd == -1)
-        throw usage_error(fmt::format("PMI_FD={} names a closed descriptor or no socket: either a rank started this program (a child of a rank is "
-                                      "not part of the job: unset PMI_FD for it, or set TOWLINE_LAUNCHER=none), or a wrapper between the "
+        throw usage_error(fmt::format("PMI_FD={} names a closed descriptor or no socket: either a rank started this program (a child of a rank "
+                                      "is not part of the job: unset PMI_FD for it, or set TOWLINE_LAUNCHER=none), or a wrapper between the "
                                       "launcher and the program closed it",
                                       std::getenv("PMI_FD")));
     if (w == wish::pmi)

@@ -50,7 +50,8 @@ identity parse_identity(std::string const& text)
     auto const second = text.find(' ', first + 1);
     identity i;
     unsigned version = 0;
-    if (first != text.npos && std::from_chars(text.data(), text.data() + first, version).ptr == text.data() + first && version != control_version)
+    if (first != text.npos && std::from_chars(text.data(), text.data() + first, version).ptr == text.data() + first &&
+        version != control_version)
         throw version_error(fmt::format("rank 0 has another version of Towline (its job files are of version {}, not {})", version,
                                         control_version));
     if (second == text.npos || text.size() - second - 1 != 2 * i.key.size() || second - first - 1 > 31)
@@ -133,7 +134,8 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     launcher& l = *launcher_;
     int const rank = l.rank();
     node_of_ = l.nodes();
-    if (node_of_.empty()) {
+    bool const told = !node_of_.empty();
+    if (!told) {
         l.put(host_text, host_of_process());
         l.meet(base::deadline(patience_.ranks), &go_on, nullptr);
         node_of_ = nodes_by_hosts(l);
@@ -147,9 +149,12 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     std::optional<host> listening;
     if (first_ && here.size() > 1)
         l.put(node_text, listening.emplace().name());
+    if (first_ && told && here.size() < node_of_.size())
+        l.put(host_text, host_of_process());
     if (rank == 0)
         l.put(job_text, fmt::format("{} {} {}", control_version, new_id(), text_of_key(new_key())));
     l.meet(base::deadline(patience_.ranks), &go_on, nullptr);
+    refuse_other_machines();
     identity const job = parse_identity(l.get(0, job_text));
     base::deadline const end(patience_.answer);
     if (!first_)
@@ -171,6 +176,21 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     int const shared = file.get();
     join(std::move(file), rank);
     host::hand_out(guests, shared, end);
+}
+
+/// Packets between nodes go to the loopback address: no other one has been agreed upon.
+void foreign_job::refuse_other_machines()
+{
+    std::vector<std::uint32_t> seen;
+    for (int r = 0; r < launcher_->size(); ++r) {
+        std::uint32_t const node = node_of_[static_cast<std::size_t>(r)];
+        if (std::ranges::find(seen, node) != seen.end())
+            continue;
+        seen.push_back(node);
+        if (seen.size() > 1 && launcher_->get(r, host_text) != launcher_->get(0, host_text))
+            throw usage_error(fmt::format("rank {} runs on another machine than rank 0: jobs on several machines are started by towline run "
+                                          "--hosts, not yet by other launchers", r));
+    }
 }
 
 void foreign_job::fence(membership& job, std::uint32_t number, std::chrono::milliseconds timeout)

@@ -1,5 +1,6 @@
 #pragma once
-// The job of a process that a launcher started which is not ours: where its job file comes from, how its fences reach other nodes, how it ends.
+// The job of a process that a launcher started which is not ours: where its job file comes from, how its fences reach other nodes, how it
+// ends.
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -32,6 +33,7 @@ public:
 private:
     explicit foreign_job(std::unique_ptr<launcher> l) : launcher_(std::move(l)) {}
     void meet_node(std::function<void(base::unique_fd, int)> const& join);
+    void refuse_other_machines();
 
     std::unique_ptr<launcher> launcher_;
     patience patience_ = wished_patience();

@@ -1,6 +1,6 @@
 #pragma once
-// A launcher that is not ours (Slurm, MPICH's mpiexec, Open MPI's mpirun): what a process asks of it. It says who the process is, keeps short
-// texts that ranks leave for each other, and lets all ranks meet. One thread calls at a time.
+// A launcher that is not ours (Slurm, MPICH's mpiexec, Open MPI's mpirun): what a process asks of it. It says who the process is, keeps
+// short texts that ranks leave for each other, and lets all ranks meet. One thread calls at a time.
 
 #include "base/clock.hpp"
 
@@ -42,7 +42,7 @@ public:
     virtual void put(std::string const& key, std::string_view text) = 0;
     /// What that rank has put before the last meeting.
     [[nodiscard]] virtual std::string get(int rank, std::string const& key) = 0;
-    /// Blocks until every rank has come. `gone_on` is asked now and then, and throws where waiting has no sense any more.
+    /// Blocks until every rank has come. `go_on` is asked now and then, and throws where waiting has no sense any more.
     virtual void meet(base::deadline const&, void (*go_on)(void const*), void const* context) = 0;
 
     /// The launcher is to end the job with this code. Does not wait for it.

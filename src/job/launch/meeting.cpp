@@ -148,8 +148,8 @@ base::unique_fd take_file(int link, int rank, std::string const& from)
             }
     if (n <= 0)
         throw error(fmt::format("{} has gone, or refuses this process", from));
-    if (n != static_cast<ssize_t>(sizeof w) || w.magic != magic || w.version != control_version || w.rank != static_cast<std::uint32_t>(rank) ||
-        !file)
+    if (n != static_cast<ssize_t>(sizeof w) || w.magic != magic || w.version != control_version ||
+        w.rank != static_cast<std::uint32_t>(rank) || !file)
         throw error(fmt::format("{} answers something else than the job file", from));
     return file;
 }
@@ -251,7 +251,8 @@ void visit(std::string const& name, int rank, job_key const& key, std::vector<in
             break;
         }
         if (end.passed())
-            throw error(fmt::format("{} does not hand out the job file: another rank of the node is missing (TOWLINE_LAUNCHER_TIMEOUT)", first));
+            throw error(fmt::format("{} does not hand out the job file: another rank of the node is missing (TOWLINE_LAUNCHER_TIMEOUT)",
+                                    first));
         wait_readable(link.get(), end);
     }
     say(link.get(), rank);

@@ -1,6 +1,7 @@
 #pragma once
-// How the job file gets to the ranks of a node under a launcher that is not ours (docs/wire.md, "Under other launchers"): the first rank of the
-// node listens on an abstract Unix socket, whose name it tells by way of the launcher, and hands the descriptor to those who know the job's key.
+// How the job file gets to the ranks of a node under a launcher that is not ours (docs/wire.md, "Under other launchers"): the first rank of
+// the node listens on an abstract Unix socket, whose name it tells by way of the launcher, and hands the descriptor to those who know the
+// job's key.
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"

@@ -64,8 +64,8 @@ pmi::pmi(base::unique_fd fd, patience p)
     : fd_(std::move(fd)), patience_(p), rank_(number_of_variable("PMI_RANK")), size_(number_of_variable("PMI_SIZE"))
 {
     if (rank_ < 0 || size_ < 1 || rank_ >= size_ || size_ > static_cast<int>(max_ranks))
-        throw usage_error(fmt::format("the launcher gave this process a PMI_FD, but no PMI_RANK and PMI_SIZE that make sense (up to {} ranks): "
-                                      "unset PMI_FD, or start it with mpiexec, srun or towline run",
+        throw usage_error(fmt::format("the launcher gave this process a PMI_FD, but no PMI_RANK and PMI_SIZE that make sense (up to {} "
+                                      "ranks): unset PMI_FD, or start it with mpiexec, srun or towline run",
                                       max_ranks));
     fcntl(fd_.get(), F_SETFD, FD_CLOEXEC);  // a child is not this rank
     ask("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
@@ -104,8 +104,8 @@ void pmi::put(std::string const& key, std::string_view text)
         throw limit_error(fmt::format("{}: a text of {} bytes is too long for it", name(), text.size()));
     for (std::size_t i = 0; i < pieces; ++i) {
         auto const part = std::string_view(digits).substr(i * piece_, piece_);
-        ask(fmt::format("cmd=put kvsname={} key={}-{}.{} value={}{}\n", space_, key, rank_, i, i == 0 ? fmt::format("{}.", pieces) : "", part),
-            "put_result");
+        std::string const head = i == 0 ? fmt::format("{}.", pieces) : "";
+        ask(fmt::format("cmd=put kvsname={} key={}-{}.{} value={}{}\n", space_, key, rank_, i, head, part), "put_result");
     }
 }
 
@@ -232,7 +232,8 @@ pmi::answer pmi::receive(std::string_view expected, std::string_view asked, base
         at = stop + 1;
     }
     if (a["cmd"] != expected)
-        throw error(fmt::format("{}: the launcher's answer to {} is '{:.200}', and not {}", name(), asked, base::printable(text), expected));
+        throw error(fmt::format("{}: the launcher's answer to {} is '{:.200}', and not {}", name(), asked, base::printable(text),
+                                expected));
     if (auto const rc = a.find("rc"); rc != a.end() && rc->second != "0")
         throw error(fmt::format("{}: the launcher refuses {}: '{:.200}'", name(), asked, base::printable(text)));
     return a;

@@ -68,8 +68,8 @@ library const& pmix_library()
     return *one;
 }
 
-/// Runs a call of the library, which may block for ever, on a thread of its own. False where it did not come back in time: the thread stays, with
-/// what it holds. `go_on` as in launcher::meet.
+/// Runs a call of the library, which may block for ever, on a thread of its own. False where it did not come back in time: the thread stays,
+/// with what it holds. `go_on` as in launcher::meet.
 bool bounded(base::deadline const& end, std::function<void()> call, void (*go_on)(void const*) = nullptr, void const* context = nullptr)
 {
     struct shared {

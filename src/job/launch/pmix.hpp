@@ -1,6 +1,6 @@
 #pragma once
-// PMIx: Slurm's srun --mpi=pmix, Open MPI's mpirun and prterun speak it. Its library is loaded when such a launcher is there, so that nothing
-// needs it elsewhere; a build without its header (libpmix-dev) does not know it.
+// PMIx: Slurm's srun --mpi=pmix, Open MPI's mpirun and prterun speak it. Its library is loaded when such a launcher is there, so that
+// nothing needs it elsewhere; a build without its header (libpmix-dev) does not know it.
 
 #include "job/launch/launcher.hpp"
 
