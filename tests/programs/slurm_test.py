@@ -24,8 +24,8 @@ class Slurm(JobTest):
         self.network = f"towline-{os.getpid()}-slurm"
         self.done(ip("netns", "add", self.network))
         self.addCleanup(ip, "netns", "del", self.network)
-        for words in ("link set lo up", "link add veth0 type veth peer name veth1", "address add 198.18.77.9/30 dev veth0", "link set veth0 up",
-                      "link set veth1 up"):
+        for words in ("link set lo up", "link add veth0 type veth peer name veth1", "address add 198.18.77.9/30 dev veth0",
+                      "link set veth0 up", "link set veth1 up"):
             self.done(ip("-n", self.network, *words.split()))  # Slurm asks for an address beside the loopback's
         os.chmod(self.temporary, 0o755)
         self.place = os.path.join(self.temporary, "slurm")
