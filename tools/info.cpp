@@ -12,6 +12,8 @@
 #include "engine/tuning.hpp"
 #include "heap/xpmem.hpp"
 #include "job/file.hpp"
+#include "job/job.hpp"
+#include "job/launch/launcher.hpp"
 #include "onload/placement.hpp"
 #include "processes.hpp"
 #include "stats.hpp"
@@ -242,6 +244,16 @@ void towline_itself(report& out)
                library.empty() ? "libtowline-malloc.so is not beside the library: big blocks of malloc stay outside the shared heap"
                : on            ? fmt::format("big blocks of malloc lie in the shared heap under towline run, by {}", library)
                                : "by TOWLINE_HEAP");
+    bool foreign = false;
+    for (auto const& s : job::launch::look()) {
+        out.either(s.used, fmt::format("launcher {}", s.name), s.used ? "works" : "not here", s.why);
+        foreign = foreign || (s.used && s.name != "towline run");
+    }
+    if (foreign)
+        out.unused("malloc here", "not shared",
+                   "this launcher preloads nothing: big blocks of malloc are shared under towline run only, rma_vector and rma_allocator "
+                   "everywhere");
+    job::membership::stay_alone();  // transports look for a job, and this process is not to be a rank
     for (auto const& entry : transport::table()) {
         std::string const name = fmt::format("transport {}", entry.name);
         try {

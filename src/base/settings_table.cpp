@@ -133,6 +133,17 @@ bool is_patience(std::string_view text)
     return time && *time >= std::chrono::milliseconds(500);
 }
 
+bool is_launcher(std::string_view text)
+{
+    return find_word(text, {"auto", "none", "pmi", "pmix"}).has_value();
+}
+
+bool is_time(std::string_view text)
+{
+    auto const time = parse_time(text);
+    return time && *time >= std::chrono::milliseconds(1);
+}
+
 bool is_list_of_checks(std::string_view text)
 {
     return parse_checks(text).has_value();
@@ -170,6 +181,10 @@ constexpr std::array table{
     setting_entry{"TOWLINE_SECURITY", "authenticate or encrypt", "authenticate", "how packets between machines are protected", is_security},
     setting_entry{"TOWLINE_LINK_TIMEOUT", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
                   "when a rank on another machine has answered no packet for so long, it is given up", is_patience},
+    setting_entry{"TOWLINE_LAUNCHER", "auto, none, pmi or pmix", "auto",
+                  "whose job a process joins that towline run did not start", is_launcher},
+    setting_entry{"TOWLINE_LAUNCHER_TIMEOUT", "a time from 1 ms on: seconds, or a number with ms, s, m or h behind it", "5m",
+                  "how long other launchers, and ranks that they start, are waited for", is_time},
     setting_entry{"TOWLINE_DETERMINISTIC", on_off, "off", "whether reductions combine in one order, whatever way they go", is_switch},
     setting_entry{"TOWLINE_WATCHDOG", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
                   "when nothing has moved for so long, tells who waits for whom", is_patience},

@@ -24,6 +24,9 @@ inline constexpr std::uint32_t control_version = 6;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
+/// rank_slot::status of a rank whose end nobody could ask for; no wait(2) status of an end is this.
+inline constexpr std::int32_t status_unknown = 0x7f;
+
 /// What whoever watches a rank should know of it; bits of rank_slot::marks.
 enum rank_mark : std::uint32_t {
     mark_explained = 1,   ///< it has said itself why it is about to end

@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "base/note.hpp"
 #include "job/job.hpp"
+#include "job/launch/foreign_job.hpp"
 #include "towline/error.hpp"
 
 #include <algorithm>
@@ -87,6 +88,8 @@ void membership::fence(std::chrono::milliseconds timeout, char const* call)
     std::uint32_t const number = self().fences.fetch_add(1, std::memory_order_seq_cst) + 1;
     tell_keeper();
     base::deadline const end(timeout);
+    if (foreign_ != nullptr)
+        foreign_->fence(*this, number, timeout);
 
     // Missing ranks are alive and have not arrived here. (Arrivals wrap around after 2^32 fences.)
     auto arrived = [number](rank_slot const& slot) {
@@ -168,6 +171,14 @@ void membership::leave() noexcept
     header_->fence_generation.fetch_add(1, std::memory_order_seq_cst);
     base::futex_wake_all(header_->fence_generation);
     tell_keeper();
+    if (foreign_ != nullptr)
+        foreign_->finalize();
+}
+
+void membership::tell_launcher_of_abort(int code, std::string_view why) noexcept
+{
+    if (foreign_ != nullptr && !forked())
+        foreign_->abort(code, why);
 }
 
 void abort_process(membership* of, int code, std::string_view explanation) noexcept
@@ -180,8 +191,10 @@ void abort_process(membership* of, int code, std::string_view explanation) noexc
         (void)fflush_unlocked(stdout);
         funlockfile(stdout);
     }
-    int const status = code & 0xff;
-    _exit(status == 0 && code != 0 ? 1 : status);
+    int const status = (code & 0xff) == 0 && code != 0 ? 1 : code & 0xff;
+    if (of != nullptr)
+        of->tell_launcher_of_abort(status, explanation);
+    _exit(status);
 }
 
 } // namespace towline::job

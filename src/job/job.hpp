@@ -12,12 +12,20 @@
 
 namespace towline::job {
 
+namespace launch {
+class foreign_job;
+}
+
 class membership {
 public:
     /// The process's membership. The first call joins: it adopts the job file named by TOWLINE_JOB ("fd:rank"), marks the
-    /// descriptor close-on-exec, maps the control block and claims its slot; without TOWLINE_JOB it creates a job of one.
-    /// Throws usage_error / system_error / version_error with what was wrong (rank taken by a live process, not a job file, ...).
+    /// descriptor close-on-exec, maps the control block and claims its slot. Without TOWLINE_JOB it looks for another launcher (job/launch/),
+    /// and then waits for the other ranks, within bounds; without one it creates a job of one.
+    /// Throws usage_error / system_error / version_error with what was wrong (rank taken by a live process, not a job file, ...), error
+    /// where a launcher, or a rank, does not answer.
     static membership& instance();
+    /// From now on this process joins no job but that of TOWLINE_JOB, whoever started it: for tools.
+    static void stay_alone() noexcept;
     /// The same, but only if a launcher started this process, and without throwing (the preload allocator calls it inside malloc:
     /// it must not call malloc). Null where there is no job or it cannot be joined.
     static membership* instance_if_launched() noexcept;
@@ -60,6 +68,8 @@ public:
     void fence(std::chrono::milliseconds timeout = std::chrono::minutes(5), char const* call = nullptr);
     /// Marks this rank as gone in good order; called once by the runtime at its end and by an exit handler otherwise.
     void leave() noexcept;
+    /// Asks a launcher that is not ours to end the job with this code; see abort_process.
+    void tell_launcher_of_abort(int code, std::string_view why) noexcept;
 
 private:
     void tell_keeper() noexcept;
@@ -68,10 +78,11 @@ private:
     int fd_ = -1;
     control_header* header_ = nullptr;
     rank_slot* slots_ = nullptr;
+    launch::foreign_job* foreign_ = nullptr;  ///< null: the launcher is ours, or there is none
     friend struct joiner;
 };
 
-/// Ends this process with the code, after what it explains on standard error; the launcher says no more of it. What the program has
+/// Ends this process with the code, after what it explains on standard error; our launcher says no more of it, another one is told. What the program has
 /// printed is flushed. `of`: the membership, if it is a member.
 [[noreturn]] void abort_process(membership* of, int code, std::string_view explanation) noexcept;
 

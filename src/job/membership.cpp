@@ -4,6 +4,8 @@
 #include "base/log.hpp"
 #include "job/file.hpp"
 #include "job/job.hpp"
+#include "job/launch/death_watch.hpp"
+#include "job/launch/foreign_job.hpp"
 #include "towline/error.hpp"
 
 #include <atomic>
@@ -36,6 +38,7 @@ struct failure {
 enum : int { outside = 0, joining = 1, member = 2 };
 std::atomic<int> stage{outside};
 std::atomic<bool> in_forked_child{false};
+std::atomic<bool> alone{false};  ///< whatever launcher there may be
 
 /// Whether the process has loaded the library. A shell or wrapper that never does must not claim the slot of the rank that it starts.
 bool library_is_loaded() noexcept
@@ -120,6 +123,15 @@ struct joiner {
                     "names a closed descriptor: either a rank started this program (a child of a rank is not part of the job: unset "
                     "TOWLINE_JOB for it), or a wrapper between towline run and the program closed it",
                     0};
+        return take(fd, rank, true);
+    }
+
+    /// `launched`: by towline run. Whoever calls gives the descriptor away where it succeeds.
+    failure take(int fd, int rank, bool launched) noexcept
+    {
+        struct stat about {};
+        if (fstat(fd, &about) != 0)
+            return {kind::system, "looking at the job file", errno};
         int const seals = fcntl(fd, F_GET_SEALS);
         constexpr int needed = F_SEAL_SHRINK | F_SEAL_GROW;
         if (seals < 0 || (seals & needed) != needed || about.st_size < static_cast<off_t>(sizeof(control_header)))
@@ -141,7 +153,8 @@ struct joiner {
             return {kind::usage, "names a job that uses membarrier(2), which this process may not: start it with TOWLINE_MEMBARRIER=off",
                     0};
         // The kernel kills a rank whose launcher dies. Its own children do not inherit that.
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (launched)
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (failure const f = map(fd, size); f.what != kind::ok)
             return f;
         if (failure const f = claim(rank); f.what != kind::ok) {
@@ -155,18 +168,19 @@ struct joiner {
 
 namespace {
 
-[[noreturn]] void raise(char const* name, failure const& f)
+/// `name`: where the job file is from.
+[[noreturn]] void raise(std::string const& name, failure const& f)
 {
     if (f.what == kind::system)
         throw system_error(f.text, f.number);
     if (f.what == kind::version)
-        throw version_error(fmt::format("TOWLINE_JOB={}: {}", name, f.text));
+        throw version_error(fmt::format("{}: {}", name, f.text));
     if (f.text == nullptr) {
         bool const lives = kill(f.number, 0) == 0 || errno == EPERM;
-        throw usage_error(fmt::format("TOWLINE_JOB={}: the rank was taken by process {}, which {}: one program a rank", name, f.number,
+        throw usage_error(fmt::format("{}: the rank was taken by process {}, which {}: one program a rank", name, f.number,
                                       lives ? "is still running" : "has ended"));
     }
-    throw usage_error(fmt::format("TOWLINE_JOB={} {}", name, f.text));
+    throw usage_error(fmt::format("{} {}", name, f.text));
 }
 
 /// Loaded before any of the callers, so that fork and exit are watched from the start without allocating later.
@@ -229,7 +243,16 @@ membership& membership::instance()
     try {
         if (char const* name = std::getenv("TOWLINE_JOB"); name != nullptr && *name != '\0') {
             if (failure const f = j.adopt(name); f.what != kind::ok)
-                raise(name, f);
+                raise(fmt::format("TOWLINE_JOB={}", name), f);
+        } else if (auto foreign = alone ? nullptr : launch::foreign_job::join([&j](base::unique_fd file, int rank) {
+                       if (failure const f = j.take(file.get(), rank, false); f.what != kind::ok)
+                           raise("the job file of the first rank of this node", f);
+                       (void)file.release();
+                   })) {
+            j.self.self().program.store(static_cast<std::uint32_t>(foreign->program() + 1));
+            j.self.foreign_ = foreign.release();  // until the process ends
+            if (j.self.header().here > 1)
+                launch::watch_deaths(j.self);
         } else {
             auto file = create_job_file(1);
             if (failure const f = j.map(file.get(), 1); f.what != kind::ok)
@@ -244,6 +267,11 @@ membership& membership::instance()
     }
     stage.store(member, std::memory_order_release);
     return j.self;
+}
+
+void membership::stay_alone() noexcept
+{
+    alone = true;
 }
 
 bool membership::forked() const noexcept

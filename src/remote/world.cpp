@@ -44,6 +44,8 @@ runtime& process_runtime()
 std::string describe_death(int rank)
 {
     int const status = membership::instance().slot(rank).status.load(std::memory_order_acquire);
+    if (status == job::status_unknown)
+        return fmt::format("pid {}", membership::instance().slot(rank).pid.load());
     if (WIFSIGNALED(status))
         return fmt::format("pid {}, signal {}", membership::instance().slot(rank).pid.load(), WTERMSIG(status));
     return fmt::format("pid {}, exit code {}", membership::instance().slot(rank).pid.load(), WEXITSTATUS(status));
