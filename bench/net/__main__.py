@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import signal
 import sys
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
@@ -59,6 +60,7 @@ def main() -> int:
     p.add_argument("--out", type=pathlib.Path, default=OUT, help="where the JSON lines go (build/bench)")
     p.add_argument("--strict", action="store_true", help="table: ends with 1 if something asked for is not reached")
     options = p.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # hosts are removed on the way
     if options.what == "measure":
         return measure(options)
     results = Results.load(options.out, "net")
