@@ -54,13 +54,9 @@ std::uint64_t piece_room(peer_state const& p)
 
 // Pieces, at the receiver.
 
-/// The window where the peer's memory cannot be mapped: a round trip over a network takes as long as the peer waits for a processor, and
-/// the transport limits what is on its way meanwhile.
-constexpr std::uint64_t far_window = std::uint64_t{8} << 20;
-
 std::uint64_t fetching::window_of(peer_state const& p) const noexcept
 {
-    return std::max<std::uint64_t>({common_.config.sizes.pull_window, 2 * piece_room(p), p.maps ? 0 : far_window});
+    return std::max<std::uint64_t>({common_.config.sizes.pull_window, 2 * piece_room(p), p.maps ? 0 : thresholds::far_pull_window});
 }
 
 void fetching::ask_for(arriving& f, std::uint64_t bytes)

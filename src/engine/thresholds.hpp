@@ -52,6 +52,12 @@ struct sizes {
     friend bool operator==(sizes const&, sizes const&) = default;
 };
 
+// Fetching.
+
+/// The least pull window of a peer whose memory cannot be mapped, in bytes. A round trip over a network takes as long as the peer waits for
+/// a processor; the transport limits what is in flight meanwhile.
+inline constexpr std::uint64_t far_pull_window = std::uint64_t{8} << 20;
+
 // Pushing.
 
 /// How long a receiver waits for the sender that it asked to push: a few times what a sender that polls needs to answer. A sanitizer makes
