@@ -131,7 +131,7 @@ def run_page(towline: str, version: str) -> str:
     title, *paragraphs = about.paragraphs
     statistics = [(f"`{name}`, {unit}", text) for name, unit, text in
                   ((row[0].strip("`"), row[1], row[2]) for row in roff.table(read("docs/stats.md"), "| counter |"))]
-    body = roff.text(roff.section(read("docs/stats.md"), "What a job counts").partition("| counter |")[0])
+    body = roff.text(roff.section(read("docs/stats.md"), "Counters of a job").partition("| counter |")[0])
     return page("towline-run", title, [bold_usage(about.usage, "towline run")], roff.paragraphs(paragraphs), version, options(about),
                 [".SH STATISTICS", *body, *roff.entries(statistics)], [".SH EXIT STATUS", *exit_status()],
                 [".SH ENVIRONMENT", *roff.paragraphs(["A value that cannot be used is an error that names the variable."]), *environment()],
