@@ -143,8 +143,9 @@ public:
     /// not be longer than sleep_limit_ns.
     [[nodiscard]] virtual bool arm() noexcept { return !pending(); }
 
-    /// Every message that was taken has arrived, or its peer is dead or lost. A process that polls until this is true loses nothing when it
-    /// ends; if it goes on polling for a while, peers' last acknowledgements are answered, too. Any thread.
+    /// Every message that was taken has arrived, or its peer is dead or lost, and peers were told of the arrival of theirs. A process that
+    /// polls until this is true loses nothing when it ends; if it goes on polling for a while, it also answers peers that have lost the
+    /// last acknowledgement. Any thread.
     [[nodiscard]] virtual bool drained() const noexcept { return true; }
 
     /// The event count to notify after a store to shared memory for which the peer may wait; valid as long as the component. Any thread.

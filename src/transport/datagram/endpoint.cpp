@@ -265,7 +265,8 @@ bool endpoint::drained() const noexcept
     if (work_.load(std::memory_order_relaxed))
         return false;
     for (auto const& a : activities_) {
-        if (!a->out.empty())
+        // A peer that has not heard of its last message's arrival would wait for it after this process has ended.
+        if (!a->out.empty() || a->unacked != 0)
             return false;
     }
     return true;
