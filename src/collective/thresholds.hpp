@@ -19,8 +19,8 @@ inline constexpr int looks_around = 8;
 /// Memory is tight where the segments of ranks are smaller than this.
 inline constexpr std::uint64_t tight_segment = std::uint64_t{1} << 30;
 
-// Operations in two levels, in bytes. A message between nodes costs some 10 us before its first byte, and moves about 1 GB/s; a rank over
-// lanes moves ten times as much. So data are divided among the ranks of a node where each of them has some microseconds to send.
+// Operations in two levels, in bytes. Data are divided among the ranks of a node where sending a share takes longer than beginning a
+// message to another node. Assumed, not measured: 10 us to begin one, 1 GB/s between nodes.
 
 /// Below so much of a vector, or of one rank's block, one rank of each node exchanges messages with other nodes; from it on every rank.
 inline constexpr std::uint64_t leader_bytes = 16 * 1024, leader_block = 4 * 1024;

@@ -139,11 +139,11 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
                 ::sched_yield();
         }
         poller_.look_for_deaths();
-        bool const again_at_once = poller_.has_deferred();
+        bool const had_deferred = poller_.has_deferred();
         poller_.release_token();
         if (poller_.step_aside.load(std::memory_order_relaxed) || w.leaves())
             return;
-        if (again_at_once)
+        if (had_deferred)  // release_token has run it: messages may have come meanwhile
             continue;
         // While calls run for which no thread waits, the program may want a look at them.
         auto const look = outside_look.load(std::memory_order_acquire);

@@ -46,7 +46,7 @@ inline constexpr std::uint64_t relay_remembers = std::uint64_t{256} << 20;
 
 /// From this size on a handler leaves it to a thread that does not poll (engine::defer): it takes a few microseconds.
 inline constexpr std::uint64_t long_unpacking = std::uint64_t{32} << 10;
-/// Laid messages are copied by both sides from this size on (and sizes::cooperate).
+/// Laid messages are copied by both sides from this size on (and sizes::cooperate): asking the sender has to pay. Assumed, not measured.
 inline constexpr std::uint64_t laid_together = std::uint64_t{128} << 10;
 
 // Early messages.

@@ -106,21 +106,32 @@ void say(int link, int rank)
         throw system_error("meeting the other ranks of this node", errno);
 }
 
-void give(int link, word const& w, int file)
-{
-    iovec piece{const_cast<word*>(&w), sizeof w};
+/// A word as a message with room for one descriptor.
+struct envelope {
+    iovec piece;
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
     msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+
+    explicit envelope(word& w) noexcept : piece{&w, sizeof w}
+    {
+        message.msg_iov = &piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.data();
+        message.msg_controllen = control.size();
+    }
+    envelope(envelope const&) = delete;
+    envelope& operator=(envelope const&) = delete;
+};
+
+void give(int link, word const& w, int file)
+{
+    envelope e(const_cast<word&>(w));
+    cmsghdr* const header = CMSG_FIRSTHDR(&e.message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(header), &file, sizeof file);
-    if (sendmsg(link, &message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof w))
+    if (sendmsg(link, &e.message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof w))
         throw system_error(fmt::format("handing the job file to rank {}", w.rank), errno);
 }
 
@@ -128,19 +139,13 @@ void give(int link, word const& w, int file)
 base::unique_fd take_file(int link, int rank, std::string const& from)
 {
     word w{};
-    iovec piece{&w, sizeof w};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    ssize_t const n = recvmsg(link, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    envelope e(w);
+    ssize_t const n = recvmsg(link, &e.message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return {};
     base::unique_fd file;
     if (n >= 0)
-        for (cmsghdr* h = CMSG_FIRSTHDR(&message); h != nullptr; h = CMSG_NXTHDR(&message, h))
+        for (cmsghdr* h = CMSG_FIRSTHDR(&e.message); h != nullptr; h = CMSG_NXTHDR(&e.message, h))
             if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int))) {
                 int fd = -1;
                 std::memcpy(&fd, CMSG_DATA(h), sizeof fd);
