@@ -265,8 +265,10 @@ bool endpoint::drained() const noexcept
     if (work_.load(std::memory_order_relaxed))
         return false;
     for (auto const& a : activities_) {
-        // A peer that has not heard of its last message's arrival would wait for it after this process has ended.
-        if (!a->out.empty() || a->unacked != 0)
+        if (!a->out.empty())
+            return false;
+        // A living peer that has not heard of its last message's arrival would wait for it after this process has ended.
+        if (a->unacked != 0 && config_.reliable && !peers_[a->who].gone)
             return false;
     }
     return true;
