@@ -342,6 +342,7 @@ void runtime::abandon() noexcept
     if (!active())
         return;
     try {
+        fail_all_calls();  // first: a peer that has heard the goodbye may still answer, which comes too late
         wire::control_message m{};
         m.kind = wire::control_kind::goodbye;
         m.a = barriers_passed_;
@@ -349,7 +350,7 @@ void runtime::abandon() noexcept
             if (r != rank() && alive(r))
                 send_control(r, m);
         stop_workers();
-        fail_all_calls();
+        fail_all_calls();  // those that workers made meanwhile
         engine_.drain(1s);
         flush_counters();
     } catch (std::exception const& e) {

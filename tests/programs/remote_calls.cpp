@@ -265,8 +265,10 @@ static void futures(tl::locality peer)
     race.push_back(tl::async<&slow>(peer, 300));
     race.push_back(tl::async<&slow>(peer, 300));
     CHECK(tl::when_any(race).get() < 2);
+    auto const begin = std::chrono::steady_clock::now();
     auto f = tl::async<&slow>(peer, 200);
-    CHECK(f.wait_for(1us) == tl::future_status::timeout);
+    bool const is_ready = f.wait_for(1us) == tl::future_status::ready;
+    CHECK(!is_ready || std::chrono::steady_clock::now() - begin >= 200ms);  // a thread without a processor looks late
     CHECK(f.wait_for(1h) == tl::future_status::ready);
     CHECK(f.get() == 200 && !f.valid());
 }
