@@ -21,18 +21,9 @@ static long proportional_kib(void)
     return kib;
 }
 
-static void crowd(int rank, int ranks, double milliseconds)
+/// Of all ranks, which call it together; rank 0 prints.
+static void print_memory(int rank, int ranks)
 {
-    enum { bytes = 1024, longs = 4096 };
-    static char from[bytes], to[bytes];
-    for (int d = 1; d < ranks; ++d) {
-        int next = (rank + d) % ranks, last = (rank - d + ranks) % ranks;
-        fill(from, bytes, seed(rank, (uint64_t)next));
-        MPI_Sendrecv(from, bytes, MPI_BYTE, next, 1, to, bytes, MPI_BYTE, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (differs(to, bytes, seed(last, (uint64_t)rank)))
-            give_up("a rank read what was not written");
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
     long mine = proportional_kib();
     MPI_Barrier(MPI_COMM_WORLD);  // nobody goes on, and allocates, before all have looked
     if (rank == 0)
@@ -46,7 +37,24 @@ static void crowd(int rank, int ranks, double milliseconds)
         }
     }
     if (rank == 0)
-        printf("\nbarrier");
+        printf("\n");
+}
+
+static void crowd(int rank, int ranks, double milliseconds)
+{
+    enum { bytes = 1024, longs = 4096 };
+    static char from[bytes], to[bytes];
+    for (int d = 1; d < ranks; ++d) {
+        int next = (rank + d) % ranks, last = (rank - d + ranks) % ranks;
+        fill(from, bytes, seed(rank, (uint64_t)next));
+        MPI_Sendrecv(from, bytes, MPI_BYTE, next, 1, to, bytes, MPI_BYTE, last, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (differs(to, bytes, seed(last, (uint64_t)rank)))
+            give_up("a rank read what was not written");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    print_memory(rank, ranks);
+    if (rank == 0)
+        printf("barrier");
     double end = now_ns() + milliseconds * 1e6;
     for (int i = 0, more = 1, batch = 1; more && i < longs; ++i) {
         MPI_Barrier(MPI_COMM_WORLD);

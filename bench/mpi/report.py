@@ -4,7 +4,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mpi import summary
 from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, KIB, MEMORIES, MIB, PAIRINGS, THREADS
@@ -321,10 +321,11 @@ def show_every(results: Results) -> None:
         print(aligned(line, widths))
 
 
-def show(results: Results, every: bool = False, strict: bool = False) -> int:
+def show_sections(results: Results, of: Iterable[tuple[str, Callable[[Results], Iterable[Row]]]]) -> list[Row]:
+    """Prints who took part and the table; its rows."""
     for r in results.about():
         print(f"{r['subject']}: {r['why']} ({r['library']})\n    {r['settings']}")
-    sections = [(title, list(rows(results))) for title, rows in SECTIONS]
+    sections = [(title, list(rows(results))) for title, rows in of]
     everything = [r for _, rows in sections for r in rows]
     widths = columns([HEAD] + [r.cells() for r in everything])
 
@@ -334,6 +335,11 @@ def show(results: Results, every: bool = False, strict: bool = False) -> int:
             print("-- " + title)
             for row in rows:
                 print(aligned(row.cells(), widths))
+    return everything
+
+
+def show(results: Results, every: bool = False, strict: bool = False) -> int:
+    everything = show_sections(results, SECTIONS)
     raw = [float(r["raw_ns"]) for r in results.records if r.get("raw_ns")]
     if raw:
         middle = statistics.median(raw)

@@ -23,20 +23,9 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     double first = meet_all(rank, ranks), again = meet_all(rank, ranks);
-    long mine = proportional_kib();
-    MPI_Barrier(MPI_COMM_WORLD);  // nobody goes on, and allocates, before all have looked
     if (rank == 0)
-        printf("connected %.0f\nagain %.0f\nmemory %ld", first, again, mine);
-    for (int r = 1; r < ranks; ++r) {
-        if (rank == r)
-            MPI_Send(&mine, 1, MPI_LONG, 0, 2, MPI_COMM_WORLD);
-        if (rank == 0) {
-            MPI_Recv(&mine, 1, MPI_LONG, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            printf(" %ld", mine);
-        }
-    }
-    if (rank == 0)
-        printf("\n");
+        printf("connected %.0f\nagain %.0f\n", first, again);
+    print_memory(rank, ranks);
     MPI_Finalize();
     return 0;
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mpi.records import Record, Results
-from mpi.report import HEAD, Row, aligned, ask, at_most, columns
+from mpi.report import Row, ask, at_most, show_sections
 from net.stages import COLLECTIVES, SIZES, STAGES, STREAMS
 from table import ratio, size_name
 
@@ -139,18 +139,7 @@ SECTIONS = (("MPI between two hosts (peers over TCP; limit: sockets)", between),
 
 
 def show(results: Results, strict: bool = False) -> int:
-    for r in results.about():
-        print(f"{r['subject']}: {r['why']} ({r['library']})\n    {r['settings']}")
-    sections = [(title, list(rows(results))) for title, rows in SECTIONS]
-    everything = [r for _, rows in sections for r in rows]
-    widths = columns([HEAD] + [r.cells() for r in everything])
-    print("\n" + aligned(HEAD, widths))
-    for title, rows in sections:
-        if rows:
-            print("-- " + title)
-            for row in rows:
-                print(aligned(row.cells(), widths))
-    judged = [r for r in everything if r.reached is not None]
+    judged = [r for r in show_sections(results, SECTIONS) if r.reached is not None]
     missed = [r for r in judged if not r.reached]
     print(f"\n{len(judged) - len(missed)} of {len(judged)} reached")
     return 1 if strict and missed else 0

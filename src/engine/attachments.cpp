@@ -78,7 +78,7 @@ pid_t attachments::readable_process(peer who)
     if (pid == peer_state::unasked)
         pid = find_process(who);
     // The memory of a dead rank is gone, and its pid may be another process's by now.
-    if (pid <= 0 || (common_.config.is_dead != nullptr && common_.config.is_dead(common_.config.context, who)))
+    if (pid <= 0 || common_.has_died(who))
         return 0;
     return pid;
 }

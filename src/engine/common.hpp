@@ -74,6 +74,11 @@ struct common {
     {
         return (peers[p].flags.load(std::memory_order_relaxed) & (peer_state::dead | peer_state::closed)) != 0;
     }
+    /// Its process has ended, so that it writes nothing any more. Asked now, not as told.
+    [[nodiscard]] bool has_died(peer p) const noexcept { return config.is_dead != nullptr && config.is_dead(config.context, p); }
+    /// Waits until the sender has copied so many units of a task that it took (cooperation.cpp). False: it has died before. One that was
+    /// only lost by its transport may still be writing, and is waited for.
+    [[nodiscard]] bool outlast(copy_task const&, std::uint32_t units, peer from) const;
     /// Memory of the peer's that it wants written. Throws usage_error where it lies in another arena than the peer's own, and what
     /// heap::attach throws.
     [[nodiscard]] void* writable(peer whose, std::uint64_t where, std::size_t size) const;

@@ -141,14 +141,14 @@ void cooperation::end_task(std::uint64_t number)
     ended->fetch_ended(true);
 }
 
-bool cooperation::outlast(task_wait const& w)
+bool common::outlast(copy_task const& task, std::uint32_t units, peer from) const
 {
-    auto const copied = [&] { return w.task->copied.load(std::memory_order_seq_cst) >= w.senders; };
+    auto const copied = [&] { return task.copied.load(std::memory_order_seq_cst) >= units; };
     std::int64_t const begin = base::monotonic_ns();
     std::int64_t tell = begin + thresholds::copier_report.count();
     for (int turn = 0; !copied(); ++turn) {
         // In this order: what a rank has copied before it died counts, and after it nothing is written any more.
-        if (common_.config.is_dead != nullptr && common_.config.is_dead(common_.config.context, w.from))
+        if (has_died(from))
             return copied();
         if (turn < thresholds::outlast_yields) {
             ::sched_yield();
@@ -158,7 +158,7 @@ bool cooperation::outlast(task_wait const& w)
         if (std::int64_t const now = base::monotonic_ns(); now >= tell) {
             base::log(base::log_level::warning,
                       "rank {} has waited for {} s for rank {}, which is copying into its memory: rank {} is stopped, or gets no processor",
-                      common_.config.rank, (now - begin) / 1'000'000'000, w.from, w.from);
+                      config.rank, (now - begin) / 1'000'000'000, from, from);
             tell = now + thresholds::copier_report.count();
         }
     }
@@ -176,7 +176,7 @@ void cooperation::end_tasks(std::optional<peer> from)
         });
     }
     for (task_wait const& w : waits) {
-        if (outlast(w)) {
+        if (common_.outlast(*w.task, w.senders, w.from)) {
             end_task(w.number);
             continue;
         }

@@ -68,9 +68,6 @@ private:
     /// Null where the arena is full.
     [[nodiscard]] task_slot* claim_task();
     void end_task(std::uint64_t number);
-    /// Waits until the sender has copied what it took (true), or has died. One that was only lost by its transport may still be writing,
-    /// and is waited for.
-    [[nodiscard]] bool outlast(task_wait const&);
     /// Copies a portion; true if nothing is left to do.
     [[nodiscard]] bool serve(help const&);
 

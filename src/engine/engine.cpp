@@ -125,13 +125,12 @@ base::sleeper engine::sleeper(peer who) noexcept
 
 bool engine::has_ended(peer who) const noexcept
 {
-    return is_gone(who) || has_died(who);
+    return is_gone(who) || impl_->has_died(who);
 }
 
-bool engine::has_died(peer who) const noexcept
+bool engine::outlast(copy_task const& task, std::uint32_t units, peer from) const
 {
-    auto const& c = impl_->config;
-    return c.is_dead != nullptr && c.is_dead(c.context, who);
+    return impl_->outlast(task, units, from);
 }
 
 job::way_board* engine::ways() const noexcept
@@ -149,9 +148,9 @@ bool engine::is_gone(peer who) const noexcept
     return impl_->is_dead(who, std::memory_order_acquire);
 }
 
-std::uint64_t engine::sleeps() const noexcept
+std::atomic<std::uint64_t> const& engine::sleeps() const noexcept
 {
-    return impl_->sleeps.load(std::memory_order_relaxed);
+    return impl_->sleeps;
 }
 
 void engine::on_poll(int (*function)(void* context), void* context)

@@ -43,6 +43,8 @@ struct way_board;
 
 namespace towline::engine {
 
+struct copy_task;
+
 using transport::peer;
 using handler_id = std::uint16_t;
 
@@ -350,11 +352,12 @@ public:
     [[nodiscard]] bool is_gone(peer) const noexcept;
     /// How often threads began to sleep in `wait`, counted before the last look at the condition: one that looks at something but seldom
     /// while it spins has to look there before it sleeps.
-    [[nodiscard]] std::uint64_t sleeps() const noexcept;
+    [[nodiscard]] std::atomic<std::uint64_t> const& sleeps() const noexcept;
     /// The peer has ended: asked now, not as told by on_death.
     [[nodiscard]] bool has_ended(peer) const noexcept;
-    /// Its process has ended, so that it writes nothing any more. (A peer that has_ended may have been lost by its transport alone.)
-    [[nodiscard]] bool has_died(peer) const noexcept;
+    /// Blocks until the sender has copied so many units of a task that it took. False: its process has ended before, so that it writes
+    /// nothing any more. (A peer that has_ended may have been lost by its transport alone, and still write.)
+    [[nodiscard]] bool outlast(copy_task const&, std::uint32_t units, peer from) const;
     /// setup::oversubscribed.
     [[nodiscard]] bool is_oversubscribed() const noexcept;
     /// Calls the function in every poll, like a handler, while more than none have asked for it, and before anybody sleeps; it returns

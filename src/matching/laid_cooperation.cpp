@@ -2,7 +2,6 @@
 
 #include "matching/laid_cooperation.hpp"
 
-#include "base/clock.hpp"
 #include "base/idle.hpp"
 #include "base/log.hpp"
 #include "heap/heap.hpp"
@@ -12,11 +11,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <new>
-#include <thread>
-
-#include <sched.h>
 
 namespace towline::matching {
 
@@ -46,36 +41,6 @@ void laid_cooperation::free_task(task_slot& slot) noexcept
 {
     std::lock_guard const lock(mutex_);
     tasks_.free(slot);
-}
-
-bool laid_cooperation::outlast(copy_task const& task, std::uint32_t units, peer from) const
-{
-    namespace limits = engine::thresholds;
-    auto const copied = [&] { return task.copied.load(std::memory_order_acquire) >= units; };
-    for (std::uint32_t i = 0; i < limits::share_patience; ++i) {
-        if (copied())
-            return true;
-        base::cpu_relax();
-    }
-    std::int64_t const begin = base::monotonic_ns();
-    std::int64_t tell = begin + limits::copier_report.count();
-    for (int turn = 0; !copied(); ++turn) {
-        // In this order: what a rank has copied before it died counts, and after it nothing is written any more.
-        if (common_.engine_.has_died(from))
-            return copied();
-        if (turn < limits::outlast_yields) {
-            ::sched_yield();
-            continue;
-        }
-        std::this_thread::sleep_for(limits::outlast_nap);
-        if (std::int64_t const now = base::monotonic_ns(); now >= tell) {
-            base::log(base::log_level::warning,
-                      "rank {} has waited for {} s for rank {}, which is copying into its memory: rank {} is stopped, or gets no processor",
-                      common_.engine_.rank(), (now - begin) / 1'000'000'000, from, from);
-            tell = now + limits::copier_report.count();
-        }
-    }
-    return true;
 }
 
 bool laid_cooperation::copy(laid_sink const& to, laid_message const& m, peer from, std::uint64_t token)
@@ -137,7 +102,10 @@ bool laid_cooperation::copy(laid_sink const& to, laid_message const& m, peer fro
         (void)copy_units_of(taker.front(), units.count - taker.front());
         return true;
     }
-    if (!outlast(task, taker.senders(), from))
+    // A sender that runs is done soon.
+    for (std::uint32_t i = 0; i < engine::thresholds::share_patience && task.copied.load(std::memory_order_acquire) < taker.senders(); ++i)
+        base::cpu_relax();
+    if (!e.outlast(task, taker.senders(), from))
         (void)copy_units_of(taker.front(), units.count - taker.front());
     else
         e.count(job::counter::bytes_cooperated, m.bytes - own_bytes);

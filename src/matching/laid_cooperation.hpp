@@ -33,8 +33,6 @@ private:
     /// Null where the arena is full.
     [[nodiscard]] task_slot* claim_task();
     void free_task(task_slot&) noexcept;
-    /// Waits until the sender has copied so many units. False: it has died before.
-    [[nodiscard]] bool outlast(engine::copy_task const&, std::uint32_t units, peer from) const;
     static void help(void* job);
     void help(help_job const&) const;
 

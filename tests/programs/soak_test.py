@@ -31,7 +31,7 @@ JOBS = {  # ranks, options, environment
     "one_host": (3, (), {"TOWLINE_TRANSPORT": "^shm"}),
 }
 PROGRAMS = {"mpi": os.path.join(harness.PROGRAMS, "mpi_soak"), "calls": program("soak")}
-SHORT = (  # every fault, job, program and both securities
+SHORT = (  # every job and program, both securities, and faults of every kind
     ("mpi", "two_hosts_of_two", "everything", "authenticate"),
     ("calls", "two_hosts", "everything", "encrypt"),
     ("mpi", "one_host", "bursts", "encrypt"),

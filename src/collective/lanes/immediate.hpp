@@ -212,7 +212,7 @@ private:
         auto is_met = [&] {
             if (has_come())
                 return true;
-            if (!others.is_due(lanes_, thresholds::looks_at_others))
+            if (!others.is_due(thresholds::looks_at_others))
                 return false;
             // Its death, or its end, is seen after what it stored before: look again.
             is_dead = lanes_.is_gone(rank) && !has_come();

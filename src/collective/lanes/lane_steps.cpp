@@ -74,7 +74,7 @@ bool lane_run::end()
     for (; met_ < lanes_->size(); ++met_) {
         if (met_ == lanes_->rank())
             continue;
-        bool const is_gone = others_.is_due(*lanes_, thresholds::polls_at_others) && lanes_->is_gone(met_);
+        bool const is_gone = others_.is_due(thresholds::polls_at_others) && lanes_->is_gone(met_);
         if (!is_gone && lanes_->is_used_by(met_, number_))
             return false;
         if (failure_ == state::retreats && !has_retreated(met_, is_gone))
@@ -104,7 +104,7 @@ bool lane_run::has_retreated(int rank, bool is_gone)
 bool lane_run::stay(lane_step const& s)
 {
     if (!lanes_->has_left(s.rank, number_)) {
-        if (others_.is_due(*lanes_, thresholds::polls_at_others) && lanes_->is_gone(s.rank) && !lanes_->has_left(s.rank, number_))
+        if (others_.is_due(thresholds::polls_at_others) && lanes_->is_gone(s.rank) && !lanes_->has_left(s.rank, number_))
             throw state::failed_dead;
         return false;
     }
@@ -121,7 +121,7 @@ bool lane_run::may_write(bool payload)
 {
     if (lanes_->may_write(number_, payload))
         return true;
-    if (others_.is_due(*lanes_, thresholds::polls_at_others) && lanes_->is_anybody_gone())
+    if (others_.is_due(thresholds::polls_at_others) && lanes_->is_anybody_gone())
         throw state::failed_dead;
     return false;
 }
@@ -134,7 +134,7 @@ bool lane_run::meet_one(int rank, int stage)
             offers().require_same(rank, lanes_->of(rank, number_).offers());
         return true;
     }
-    if (!others_.is_due(*lanes_, thresholds::polls_at_others))
+    if (!others_.is_due(thresholds::polls_at_others))
         return false;
     if (lanes_->is_gone(rank) && !lanes_->has_reached(rank, number_, stage))
         throw state::failed_dead;

@@ -259,7 +259,7 @@ public:
     [[nodiscard]] bool is_gone(int rank) const noexcept { return memory_.is_gone(peers_[static_cast<std::size_t>(rank)]); }
     [[nodiscard]] bool is_anybody_gone() const noexcept;
     /// As of node_memory.
-    [[nodiscard]] std::uint64_t sleeps() const noexcept { return memory_.sleeps(); }
+    [[nodiscard]] std::atomic<std::uint64_t> const& sleeps() const noexcept { return memory_.sleeps(); }
 
 private:
     static constexpr int everybody = -1, nobody = -2;

@@ -37,7 +37,7 @@ public:
     {
         return engine_.is_gone(p) || (has_left_ != nullptr && has_left_(context_, p));
     }
-    std::uint64_t sleeps() const noexcept override { return engine_.sleeps(); }
+    std::atomic<std::uint64_t> const& sleeps() const noexcept override { return engine_.sleeps(); }
     void note(counts const& c) noexcept override
     {
         engine_.count(job::counter::collectives_shared, c.operations);

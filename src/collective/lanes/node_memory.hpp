@@ -4,6 +4,7 @@
 #include "base/event_count.hpp"
 #include "matching/envelope.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,7 +41,7 @@ public:
     /// The peer is dead.
     [[nodiscard]] virtual bool is_gone(matching::peer) const noexcept = 0;
     /// How often threads of this process went to sleep in a wait.
-    [[nodiscard]] virtual std::uint64_t sleeps() const noexcept { return 0; }
+    [[nodiscard]] virtual std::atomic<std::uint64_t> const& sleeps() const noexcept = 0;
 
     struct counts {
         std::uint64_t operations = 0;

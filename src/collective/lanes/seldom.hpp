@@ -3,6 +3,7 @@
 
 #include "collective/lanes/lanes.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -13,17 +14,18 @@ namespace towline::collective {
 class seldom {
 public:
     seldom() = default;
-    explicit seldom(lanes const& l) noexcept : sleeps_(l.sleeps()) {}
+    explicit seldom(lanes const& l) noexcept : sleeps_(&l.sleeps()), seen_(sleeps_->load(std::memory_order_relaxed)) {}
 
     /// Called with each look for what is waited for.
-    [[nodiscard]] bool is_due(lanes const& l, std::uint32_t every) noexcept
+    [[nodiscard]] bool is_due(std::uint32_t every) noexcept
     {
-        std::uint64_t const now = l.sleeps();
-        return std::exchange(sleeps_, now) != now || ++looks_ % every == 0;
+        std::uint64_t const now = sleeps_->load(std::memory_order_relaxed);
+        return std::exchange(seen_, now) != now || ++looks_ % every == 0;
     }
 
 private:
-    std::uint64_t sleeps_ = 0;
+    std::atomic<std::uint64_t> const* sleeps_ = nullptr;  ///< a pointer, as the question comes with every look
+    std::uint64_t seen_ = 0;
     std::uint32_t looks_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "matching/request.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -310,6 +311,7 @@ public:
     std::uint64_t node_of(peer p) const noexcept override { return nodes.empty() ? 0 : nodes[p]; }
     towline::base::sleeper sleeper(peer) noexcept override { return {}; }
     bool is_gone(peer p) const noexcept override { return network_->is_dead(p); }
+    std::atomic<std::uint64_t> const& sleeps() const noexcept override { return sleeps_; }
 
     bool is_tight() const noexcept override { return is_scarce_; }
 
@@ -323,6 +325,7 @@ private:
     std::uint64_t seed_;
     bool const is_scarce_ = scarce_memory;
     std::uint64_t asked_ = 0;
+    std::atomic<std::uint64_t> sleeps_{0};  // nobody sleeps
 };
 
 /// Operations go over lanes wherever they can.

@@ -55,7 +55,7 @@ public:
         return beds.empty() ? towline::base::sleeper{} : towline::base::sleeper{&beds[p], towline::base::fence_side::notifier_fences};
     }
     bool is_gone(peer p) const noexcept override { return p == dead.load(std::memory_order_acquire); }
-    std::uint64_t sleeps() const noexcept override { return slept.load(std::memory_order_relaxed); }
+    std::atomic<std::uint64_t> const& sleeps() const noexcept override { return slept; }
     void note(counts const& c) noexcept override
     {
         std::scoped_lock const lock(mutex_);
