@@ -1,4 +1,5 @@
-// Cancelling: a receive that has not matched ends immediately; a send that has not ended is asked back from its receiver, which answers.
+// Cancelling: a receive that has not matched ends immediately; a send that has not ended is asked back from its receiver, which
+// answers; this rank answers itself before the call returns.
 
 #include "matching/core.hpp"
 
@@ -20,7 +21,7 @@ bool matcher::cancel(request& r)
         }
     }
     if (r.what_ == operation::send) {
-        c.out.ask_back(r);
+        c.ask_back(r);
         return false;
     }
     r.result_ = {any_source, any_tag, 0, outcome::ok, true};
@@ -29,38 +30,46 @@ bool matcher::cancel(request& r)
     return true;
 }
 
-void sends::ask_back(request& r)
+void core::ask_back(request& r)
 {
-    wire::withdraw_message m{};
-    peer to = 0;
-    {
-        common::guard const g(common_);
-        if (r.behind_ == nullptr || r.done())
-            return;
-        auto& s = *static_cast<sending_slot*>(r.behind_);
-        if (s.wants_back || s.withdrawn)
-            return;
-        s.wants_back = true;
-        ++s.ends;
-        m.token = slots_.number_of(s);
-        to = s.to;
+    auto const asked = out.begin_withdrawal(r);
+    if (!asked)
+        return;
+    // This rank answers itself now: a program may look at the request before this process polls again. The message may have to come out
+    // of this rank's own queue before.
+    if (asked->to == engine_.rank()) {
+        bool dropped = take_back(asked->to, asked->token);
+        for (int i = 0; i < thresholds::withdrawal_polls && !dropped && !engine_.in_handler() && engine_.progress() != 0; ++i)
+            dropped = take_back(asked->to, asked->token);
+        (void)out.end_withdrawal(asked->token, asked->to, dropped);
+        return engine_.notify();
     }
     try {
-        common_.engine_.send({.to = to, .handler = common_.handler_of(wire::withdraw), .head = bytes_of(m), .waits = false});
+        engine_.send({.to = asked->to, .handler = handler_of(wire::withdraw), .head = bytes_of(wire::withdraw_message{asked->token}),
+                      .waits = false});
     } catch (...) {
-        // The peer is dead: its death ends the send, if it has not yet.
-        request* ended = nullptr;
-        {
-            common::guard const g(common_);
-            sending_slot* const s = slots_.find(m.token);
-            if (s != nullptr && s->wants_back) {
-                s->wants_back = false;
-                ended = end_one(*s, false);
-            }
-        }
-        if (ended != nullptr)
-            requests_.finish(*ended);
+        out.end_withdrawal_of_dead(asked->token);  // the death ends the send, if it has not yet
     }
+}
+
+bool core::take_back(peer sender, std::uint64_t token)
+{
+    unexpected_message* found = nullptr;
+    bool tell = false;
+    {
+        guard const g(*this);
+        early.for_each([&](unexpected_message& u) {
+            if (u.number == token && token != 0 && u.from == sender)
+                found = &u;
+        });
+        if (found != nullptr)
+            tell = early.take(*found);
+    }
+    if (found != nullptr)
+        early.give_back(*found);
+    if (tell)
+        early.regulate(sender);
+    return found != nullptr;
 }
 
 void core::on_withdraw(engine::incoming& m)
@@ -68,22 +77,58 @@ void core::on_withdraw(engine::incoming& m)
     auto const w = read_whole<wire::withdraw_message>(m);
     if (!w || m.source() >= size)
         return drop(m, "a withdrawal");
-    unexpected_message* found = nullptr;
-    bool tell = false;
+    bool const dropped = take_back(m.source(), w->token);
+    common::tell(m.source(), wire::withdrawn, wire::withdrawn_message{w->token, dropped ? 1u : 0u, 0});
+}
+
+std::optional<sends::withdrawal> sends::begin_withdrawal(request& r)
+{
+    common::guard const g(common_);
+    if (r.behind_ == nullptr || r.done())
+        return std::nullopt;
+    auto& s = *static_cast<sending_slot*>(r.behind_);
+    if (s.wants_back || s.withdrawn)
+        return std::nullopt;
+    s.wants_back = true;
+    ++s.ends;
+    return withdrawal{slots_.number_of(s), s.to};
+}
+
+bool sends::end_withdrawal(std::uint64_t token, peer from, bool dropped) noexcept
+{
+    request* r = nullptr;
     {
-        guard const g(*this);
-        early.for_each([&](unexpected_message& u) {
-            if (u.number == w->token && w->token != 0 && u.from == m.source())
-                found = &u;
-        });
-        if (found != nullptr)
-            tell = early.take(*found);
+        common::guard const g(common_);
+        sending_slot* const s = slots_.find(token);
+        if (s == nullptr || !s->wants_back || s->to != from)
+            return false;
+        s->wants_back = false;
+        s->withdrawn = dropped;
+        if (s->withdrawn && s->wants_match) {
+            s->wants_match = false;
+            r = end_one(*s, true);
+        }
+        if (r == nullptr)
+            r = end_one(*s, true);
     }
-    common::tell(m.source(), wire::withdrawn, wire::withdrawn_message{w->token, found != nullptr ? 1u : 0u, 0});
-    if (found != nullptr)
-        early.give_back(*found);
-    if (tell)
-        early.regulate(m.source());
+    if (r != nullptr)
+        requests_.finish(*r);
+    return true;
+}
+
+void sends::end_withdrawal_of_dead(std::uint64_t token) noexcept
+{
+    request* r = nullptr;
+    {
+        common::guard const g(common_);
+        sending_slot* const s = slots_.find(token);
+        if (s != nullptr && s->wants_back) {
+            s->wants_back = false;
+            r = end_one(*s, false);
+        }
+    }
+    if (r != nullptr)
+        requests_.finish(*r);
 }
 
 void sends::on_withdrawn(engine::incoming& m)
@@ -91,27 +136,8 @@ void sends::on_withdrawn(engine::incoming& m)
     auto const a = read_whole<wire::withdrawn_message>(m);
     if (!a)
         return common_.drop(m, "an answer to a withdrawal");
-    request* r = nullptr;
-    bool known = false;
-    {
-        common::guard const g(common_);
-        sending_slot* const s = a->dropped <= 1 ? slots_.find(a->token) : nullptr;
-        known = s != nullptr && s->wants_back && s->to == m.source();
-        if (known) {
-            s->wants_back = false;
-            s->withdrawn = a->dropped == 1;
-            if (s->withdrawn && s->wants_match) {
-                s->wants_match = false;
-                r = end_one(*s, true);
-            }
-            if (r == nullptr)
-                r = end_one(*s, true);
-        }
-    }
-    if (!known)
-        return common_.drop(m.source(), fmt::format("an answer to the withdrawal of send {:#x}, which nobody asked back", a->token));
-    if (r != nullptr)
-        requests_.finish(*r);
+    if (a->dropped > 1 || !end_withdrawal(a->token, m.source(), a->dropped == 1))
+        common_.drop(m.source(), fmt::format("an answer to the withdrawal of send {:#x}, which nobody asked back", a->token));
 }
 
 } // namespace towline::matching

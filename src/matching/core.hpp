@@ -71,6 +71,11 @@ struct core final : common {
     /// Sends a message of the protocol, now or when there is room.
     void post(peer to, wire::kind, std::span<std::byte const> head, void const* data = nullptr, std::uint64_t bytes = 0);
 
+    /// Asks the receiver to give back the message of a send that has not ended (cancel.cpp).
+    void ask_back(request&);
+    /// Drops an early message that its sender wants back. False: it has been matched, or is not here.
+    bool take_back(peer sender, std::uint64_t token);
+
     // Arriving (arrive.cpp). Handlers.
 
     void on_eager(engine::incoming&);

@@ -67,8 +67,16 @@ public:
     void let_go(std::uint64_t token) noexcept;
     /// The engine's completion *sent* of a message with a slot.
     static void on_sent(void* slot, bool ok);
-    /// Asks the receiver to give back the message of a send that has not ended (cancel.cpp).
-    void ask_back(request&);
+    /// A send that is asked back from its receiver (cancel.cpp).
+    struct withdrawal {
+        std::uint64_t token;
+        peer to;
+    };
+    /// Nothing: it has ended, or was asked back before. No lock held.
+    [[nodiscard]] std::optional<withdrawal> begin_withdrawal(request&);
+    /// The receiver's answer. False: nobody asked that one.
+    bool end_withdrawal(std::uint64_t token, peer from, bool dropped) noexcept;
+    void end_withdrawal_of_dead(std::uint64_t token) noexcept;
 
     /// Lock held. Ends what waits for an answer of a dead peer; adds the requests that are to be finished.
     void bury(peer, std::vector<request*>& ended);

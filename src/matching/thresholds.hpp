@@ -61,6 +61,8 @@ inline constexpr std::size_t early_nodes = 1024;
 inline constexpr std::size_t layout_most = std::size_t{8} << 20;
 inline constexpr std::size_t layouts_most = std::size_t{64} << 20;
 
+/// Polls, at most, that look for a message to oneself which is cancelled while it lies in this rank's own queue.
+inline constexpr int withdrawal_polls = 256;
 /// Messages that are dropped, and ready sends that find no receive, are logged one by one up to this number; then at powers of two.
 inline constexpr std::uint64_t logged_singly = 100;
 /// Spins on the matcher's lock before a thread yields: its holder, which does some stores, has lost its core.

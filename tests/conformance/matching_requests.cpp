@@ -6,6 +6,7 @@
 #include <towline/error.hpp>
 
 #include <cstring>
+#include <thread>
 
 using namespace matching_worlds;
 
@@ -114,6 +115,20 @@ TEST_P(matching_requests, a_receive_is_cancelled_or_has_matched)
         p.m.wait(kept);
         require(in[0] == 0 && in[1] == 5 && !kept.result().cancelled, "the other one got it");
         require(!p.m.cancel(kept), "too late");
+    });
+}
+
+TEST_P(matching_requests, a_send_to_oneself_that_is_asked_back_has_ended)
+{
+    run_matching(1, [](player& p) {
+        std::uint64_t const v = 5;
+        match::request s;
+        p.m.start_send(s, 0, p.letter(2), &v, sizeof v, send_mode::synchronous);
+        while (!p.m.iprobe(player::from(any_source, 2)))
+            std::this_thread::yield();  // a probe polls
+        (void)p.m.cancel(s);
+        require(s.done() && s.result().cancelled, "nobody else has to answer");
+        require(!p.m.iprobe(player::from(any_source, 2)), "it is gone");
     });
 }
 
