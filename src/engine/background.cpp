@@ -125,9 +125,8 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
     } w{*this, wanted, context, poller_.foreground_polls.load(std::memory_order_relaxed)};
     bool timed_out = false;
     while (!w.leaves() && !poller_.closed.load(std::memory_order_acquire)) {
-        if (!poller_.acquire_token())
+        if (!poller_.acquire_token_for_others())
             return;
-        poller_.step_aside.store(false, std::memory_order_relaxed);
         for (std::uint32_t idle = 0; idle < thresholds::background_spins + thresholds::background_yields; ++idle) {
             if (poller_.poll(thresholds::poll_budget, poller::caller::background) != 0)
                 idle = 0;
@@ -140,7 +139,7 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
         }
         poller_.look_for_deaths();
         bool const had_deferred = poller_.has_deferred();
-        poller_.release_token();
+        poller_.release_token_for_others();
         if (poller_.step_aside.load(std::memory_order_relaxed) || w.leaves())
             return;
         if (had_deferred)  // release_token has run it: messages may have come meanwhile

@@ -176,14 +176,13 @@ nanoseconds onloading::idle()
 nanoseconds onloading::poll_attentively(onload::helper_engine& self)
 {
     bool const alone = poller_.config.onload.own_core;
-    if (!poller_.acquire_token()) {
+    if (!poller_.acquire_token_for_others()) {
         if (!alone)
             return thresholds::watch_first;
         for (int i = 0; i < thresholds::token_pauses; ++i)
             base::cpu_relax();
         return nanoseconds::zero();
     }
-    poller_.step_aside.store(false, std::memory_order_relaxed);
     auto const leaves = [&] {
         return poller_.step_aside.load(std::memory_order_relaxed) || is_wanted(self) || poller_.closed.load(std::memory_order_acquire);
     };
@@ -196,7 +195,7 @@ nanoseconds onloading::poll_attentively(onload::helper_engine& self)
         }
     }
     bool const left = leaves();
-    poller_.release_token();
+    poller_.release_token_for_others();
     if (left) {
         for (int i = 0; i < thresholds::step_aside_pauses && !self.waiting(); ++i)
             base::cpu_relax();

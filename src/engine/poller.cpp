@@ -2,6 +2,9 @@
 
 #include "engine/impl.hpp"
 
+#include "base/clock.hpp"
+#include "base/idle.hpp"
+
 #include <towline/error.hpp>
 
 #include <sched.h>
@@ -135,10 +138,44 @@ int poller::poll(int budget, caller who)
     return 0;
 }
 
+bool poller::acquire_token_for_others() noexcept
+{
+    step_aside.store(false, std::memory_order_relaxed);
+    polls_for_others.store(true, std::memory_order_relaxed);  // first: who finds the token taken looks here
+    if (acquire_token())
+        return true;
+    polls_for_others.store(false, std::memory_order_relaxed);
+    return false;
+}
+
+void poller::release_token_for_others() noexcept
+{
+    polls_for_others.store(false, std::memory_order_relaxed);
+    release_token();
+}
+
+/// A program that looks once at what has long come, by MPI_Test say, has to find it, though the background thread polls now.
+bool poller::take_token_over() noexcept
+{
+    if (!polls_for_others.load(std::memory_order_relaxed) || in_handler())
+        return false;
+    step_aside.store(true, std::memory_order_relaxed);
+    base::deadline const end(thresholds::take_over_patience);
+    for (int i = 0; polls_for_others.load(std::memory_order_relaxed) && !end.passed(); ++i) {
+        if (acquire_token())
+            return true;
+        if (i < thresholds::step_aside_pauses)
+            base::cpu_relax();
+        else
+            ::sched_yield();
+    }
+    return acquire_token();
+}
+
 int poller::progress(int budget)
 {
     wait_hold::let_go_outer(*this);
-    if (closed.load(std::memory_order_relaxed) || !acquire_token())
+    if (closed.load(std::memory_order_relaxed) || !(acquire_token() || take_token_over()))
         return 0;
     int const n = poll(budget);
     release_token();

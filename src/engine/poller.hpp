@@ -50,6 +50,13 @@ public:
     /// Lets another thread poll; wakes one that sleeps because it could not. Then runs what was deferred.
     void release_token() noexcept;
 
+    /// The same for the background thread and the helper, which poll while no thread of the program does: they give the token to who sets
+    /// step_aside.
+    [[nodiscard]] bool acquire_token_for_others() noexcept;
+    void release_token_for_others() noexcept;
+    /// The token, from one of these two. False: neither holds it, or it did not come soon.
+    [[nodiscard]] bool take_token_over() noexcept;
+
     /// engine::defer.
     void defer(void (*function)(void*), void* context);
     /// Something was deferred that nobody has begun: whoever holds the token lets go of it.
@@ -119,7 +126,8 @@ public:
     std::atomic<std::uint32_t> slow_waiters{0};  ///< waits that have slept at least once
     std::atomic<std::uint32_t> deaths_seen{0};
     std::atomic<std::uint64_t> sleeps{0};        ///< engine::sleeps
-    std::atomic<bool> step_aside{false};         ///< a waiter asks the background thread for the token
+    std::atomic<bool> step_aside{false};         ///< a thread asks the background thread, or the helper, for the token
+    std::atomic<bool> polls_for_others{false};   ///< the background thread or the helper holds it, or is about to
     void (*long_wait_function)(void*, long_wait const&) = nullptr;
     void* long_wait_context = nullptr;
 

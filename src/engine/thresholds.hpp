@@ -173,6 +173,9 @@ inline constexpr std::uint32_t attentive_polls = 256;
 /// for the thread that asked it for the token, to take that.
 inline constexpr int token_pauses = 32;
 inline constexpr int step_aside_pauses = 64;
+/// How long a thread that looks for messages once waits for the token: a round of polling takes some microseconds, more where the other
+/// thread has no processor.
+inline constexpr std::chrono::nanoseconds take_over_patience = std::chrono::milliseconds{10};
 
 // The watchdog (watchdog.hpp).
 

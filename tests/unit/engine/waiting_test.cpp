@@ -45,6 +45,7 @@ struct one_rank {
     std::array<std::atomic<std::uint64_t>, 32> counters{};
     std::unique_ptr<eng::engine> engine;
     std::atomic<int> handled{0};
+    std::atomic<bool> echoes{false};  ///< each message brings the next
     eng::handler_id id = 0;
 
     explicit one_rank(bool background, bool oversubscribed = true, std::uint32_t cores = 0)
@@ -59,7 +60,13 @@ struct one_rank {
         s.oversubscribed = oversubscribed;
         s.cores = cores;
         engine = std::make_unique<eng::engine>(std::move(s));
-        id = engine->add_handler([](void* c, eng::engine&, eng::incoming&) { ++static_cast<one_rank*>(c)->handled; }, this);
+        auto const handler = [](void* c, eng::engine&, eng::incoming&) {
+            auto& r = *static_cast<one_rank*>(c);
+            ++r.handled;
+            if (r.echoes)
+                r.arrive();
+        };
+        id = engine->add_handler(handler, this);
     }
     void arrive()
     {
@@ -322,6 +329,24 @@ TEST(engine_background, gives_way_to_a_waiter)
         EXPECT_TRUE(r.engine->wait([&] { return r.handled >= n; }, "a message", 60s));
         t.join();
     }
+}
+
+TEST(engine_background, gives_way_to_one_look)
+{
+    one_rank r(true);
+    r.echoes = true;
+    r.arrive();
+    int found = 0;
+    int const looks = 20;
+    for (int i = 0; i < looks; ++i) {
+        int const seen = r.handled;
+        while (r.handled < seen + 100)  // the background thread polls, and finds something each time
+            std::this_thread::sleep_for(100us);
+        found += r.engine->progress() != 0 ? 1 : 0;
+    }
+    r.echoes = false;
+    // Not all: the machine may keep that thread from running for longer than a look waits for it.
+    EXPECT_GT(found, looks / 2);
 }
 
 TEST(engine_fork, a_child_is_refused_and_harms_nothing)
