@@ -191,10 +191,18 @@ poller::neighbour poller::yield_core() noexcept
     std::int64_t const begin = base::monotonic_ns();
     ::sched_yield();
     std::int64_t const away = base::monotonic_ns() - begin;
-    bool const shares = away > thresholds::own_turn.count();
-    if (shares != shares_core_.load(std::memory_order_relaxed))
-        shares_core_.store(shares, std::memory_order_relaxed);
-    return !shares ? neighbour::none : away > thresholds::foreign_turn.count() ? neighbour::computing : neighbour::passing;
+    if (away > thresholds::own_turn.count()) {
+        lone_yields_.store(0, std::memory_order_relaxed);
+        if (!shares_core_.load(std::memory_order_relaxed))
+            shares_core_.store(true, std::memory_order_relaxed);
+        return away > thresholds::foreign_turn.count() ? neighbour::computing : neighbour::passing;
+    }
+    if (shares_core_.load(std::memory_order_relaxed)) {
+        if (lone_yields_.fetch_add(1, std::memory_order_relaxed) < thresholds::lone_yields)
+            return neighbour::passing;
+        shares_core_.store(false, std::memory_order_relaxed);
+    }
+    return neighbour::none;
 }
 
 /// Flushes queued messages before a wait returns: they leave only when this process polls, and the program may not call again for long. A
@@ -280,7 +288,10 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             if (!held.token && !step_aside.load(std::memory_order_relaxed))
                 step_aside.store(true, std::memory_order_relaxed);
         }
-        if (std::exchange(yielded, false) && ready(context)) {
+        bool const fresh = std::exchange(yielded, false);
+        if (fresh && held.token)
+            ask_sockets_next();
+        if (fresh && ready(context)) {
             // Another process stored it in memory: no poll is needed, and other threads wait for this core.
         } else if (held.token && poll(thresholds::poll_budget) != 0) {
             idle = 0;
