@@ -1,14 +1,32 @@
 """Every suite of real programs, one behind the other. Usage: all.py [NAME...] [--quick]; names are those of SUITES"""
 
 import argparse
+import collections
 import subprocess
 import sys
 import time
+import typing
 
 import place
 
 SUITES = {"mpich": ["mpich_suite.py"], "mpi4py": ["mpi4py_suite.py"], "netpipe": ["netpipe_suite.py"], "numpy": ["numpy_suite.py"],
           "crossing": ["crossing_suite.py"], "mpich_hosts": ["mpich_suite.py", "--hosts"], "mpi4py_hosts": ["mpi4py_suite.py", "--hosts"]}
+LAST_LINES = 25  # of a suite that failed are said again at the end, where people look
+
+
+class End(typing.NamedTuple):
+    passed: bool
+    lines: list[str]
+
+
+def run(command: list[str]) -> End:
+    """Runs a suite, passes its output on, and keeps the end of it."""
+    lines = collections.deque(maxlen=LAST_LINES)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as suite:
+        for line in suite.stdout:
+            print(line, end="", flush=True)
+            lines.append(line.rstrip("\n"))
+    return End(suite.returncode == 0, list(lines))
 
 
 def main() -> int:
@@ -16,14 +34,16 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", choices=[*SUITES, []], metavar="NAME")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    failed = []
+    failed = {}
     begin = time.monotonic()
     wanted = options.suites or list(SUITES)
     for number, name in enumerate(wanted, 1):
         print(f"== {number}/{len(wanted)} {name}", flush=True)
         script, *more = SUITES[name]
-        if subprocess.run([sys.executable, place.HERE / script, *more, *(["--quick"] if options.quick else [])]).returncode:
-            failed.append(name)
+        if not (end := run([sys.executable, str(place.HERE / script), *more, *(["--quick"] if options.quick else [])])).passed:
+            failed[name] = end.lines
+    for name, lines in failed.items():
+        print(f"== {name} failed; it ended so:", *lines, sep="\n", flush=True)
     print(f"{len(wanted) - len(failed)} of {len(wanted)} suites passed, {len(failed)} failed out of {len(wanted)}"
           f"{': ' + ', '.join(failed) if failed else ''}; {time.monotonic() - begin:.0f} s", flush=True)
     return 1 if failed else 0
