@@ -1,4 +1,4 @@
-// The networks that the hosts of a job share.
+// What a host tells of itself, and what hosts of a job share: processors, networks.
 
 #include "base/machine.hpp"
 #include "description.hpp"
@@ -110,8 +110,9 @@ host_facts facts_of_host()
     f.version = fmt::format("{}.{}.{}", major, minor, patch);
     f.cores = base::usable_cores();
     struct stat network {};
-    f.machine = fmt::format("{} {}", base::first_line("/proc/sys/kernel/random/boot_id").value_or("?"),
-                            stat("/proc/self/ns/net", &network) == 0 ? network.st_ino : 0);
+    f.cpus = base::allowed_cpus();
+    f.kernel = base::first_line("/proc/sys/kernel/random/boot_id").value_or("?");
+    f.machine = fmt::format("{} {}", f.kernel, stat("/proc/self/ns/net", &network) == 0 ? network.st_ino : 0);
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0)
         return f;
@@ -134,6 +135,19 @@ host_facts facts_of_host()
     }
     f.addresses.insert(f.addresses.end(), loops.begin(), loops.end());
     return f;
+}
+
+std::uint32_t ranks_beside(std::vector<host_facts> const& hosts, std::vector<std::uint32_t> const& node_of, std::uint32_t host)
+{
+    host_facts const& here = hosts[host];
+    auto const shares = [&](std::uint32_t other) {
+        host_facts const& there = hosts[other];
+        return other != host && there.kernel == here.kernel && there.cores == there.cpus.size() &&
+               std::ranges::find_first_of(here.cpus, there.cpus) != here.cpus.end();
+    };
+    if (here.cores != here.cpus.size())
+        return 0;
+    return static_cast<std::uint32_t>(std::ranges::count_if(node_of, shares));
 }
 
 std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names, std::string const& wished)

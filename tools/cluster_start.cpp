@@ -173,6 +173,7 @@ void cluster_front::tell_job()
     job.joined = same_output();
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
         job.node.node = static_cast<std::uint32_t>(h);
+        job.node.beside = ranks_beside(facts, node_of_, job.node.node);
         job.node.address = addresses[h];
         job.node.host = names[h];
         job.node.hosts = names;

@@ -100,6 +100,7 @@ std::string packed(description const& d)
                     {"heap", o.heap},
                     {"node", d.node.node},
                     {"node of", d.node.node_of},
+                    {"beside", d.node.beside},
                     {"id", d.node.id},
                     {"key", bytes({reinterpret_cast<char const*>(d.node.key.data()), d.node.key.size()})},
                     {"address", d.node.address},
@@ -143,6 +144,7 @@ description description_in(std::string const& text)
         o.heap = j.at("heap").get<bool>();
         d.node.node = j.at("node").get<std::uint32_t>();
         d.node.node_of = j.at("node of").get<std::vector<std::uint32_t>>();
+        d.node.beside = j.at("beside").get<std::uint32_t>();
         d.node.id = j.at("id").get<std::string>();
         auto const key = text_in(j.at("key"));
         if (key.size() != d.node.key.size() || d.node.node_of.size() != static_cast<std::size_t>(o.ranks()))
@@ -166,7 +168,8 @@ std::string packed(host_facts const& f)
     json addresses = json::array();
     for (auto const& a : f.addresses)
         addresses.push_back({a.interface, a.text, a.prefix});
-    return to_text({{"version", f.version}, {"machine", f.machine}, {"cores", f.cores}, {"addresses", std::move(addresses)}});
+    return to_text({{"version", f.version}, {"machine", f.machine}, {"kernel", f.kernel}, {"cores", f.cores}, {"cpus", f.cpus},
+                    {"addresses", std::move(addresses)}});
 }
 
 host_facts facts_in(std::string const& text)
@@ -176,7 +179,9 @@ host_facts facts_in(std::string const& text)
         json const j = json::from_cbor(text);
         f.version = j.at("version").get<std::string>();
         f.machine = j.at("machine").get<std::string>();
+        f.kernel = j.at("kernel").get<std::string>();
         f.cores = j.at("cores").get<std::uint32_t>();
+        f.cpus = j.at("cpus").get<std::vector<int>>();
         for (auto const& a : j.at("addresses"))
             f.addresses.push_back({a.at(0).get<std::string>(), a.at(1).get<std::string>(), a.at(2).get<unsigned>()});
     } catch (json::exception const& e) {

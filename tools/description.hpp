@@ -32,13 +32,19 @@ struct host_facts {
     };
     std::string version;   ///< of Towline
     std::string machine;   ///< the same for two agents that share a network stack
+    std::string kernel;    ///< the same for two agents that one kernel runs, in containers say
     std::uint32_t cores = 0;
+    std::vector<int> cpus;  ///< that processes may use; more than cores where there is a quota
     std::vector<address> addresses;  ///< of interfaces that are up, the loopback last
 };
 /// Of this host.
 [[nodiscard]] host_facts facts_of_host();
 [[nodiscard]] std::string packed(host_facts const&);
 [[nodiscard]] host_facts facts_in(std::string const& text);
+
+/// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors. None beside a quota, which is a host's
+/// own.
+[[nodiscard]] std::uint32_t ranks_beside(std::vector<host_facts> const&, std::vector<std::uint32_t> const& node_of, std::uint32_t host);
 
 /// The address at which each host's ranks are to be reached: in a network that all hosts have; the loopback where all are one machine; else
 /// each host's first. `wished`: interfaces, addresses or networks (10.0.0.0/24), with commas between; empty: any. Throws usage_error where

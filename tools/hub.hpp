@@ -23,6 +23,7 @@ struct node_part {
     std::vector<std::uint32_t> node_of;  ///< of each rank
     std::string id;                      ///< of the job
     std::array<std::byte, 32> key{};
+    std::uint32_t beside = 0;            ///< job::control_header::beside
     std::string address;                 ///< of this node, in digits
     std::string host;                    ///< this node's name, as the user wrote it
     std::vector<std::string> hosts;      ///< those of all nodes

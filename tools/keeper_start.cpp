@@ -130,6 +130,7 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
     if (around.node != nullptr) {
         job.node_of = around.node->node_of;
         job.node = around.node->node;
+        job.beside = around.node->beside;
         job.id = around.node->id;
         job.key = &around.node->key;
         job.address = around.node->address;

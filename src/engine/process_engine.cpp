@@ -110,7 +110,7 @@ onload::placement process_onload()
     onload::surroundings s;
     for (int r = 0; r < job.rank(); ++r)
         s.rank += job.is_here(r) ? 1 : 0;
-    s.ranks = job.header().here;
+    s.ranks = job.header().here + job.header().beside;
     s.cores = job.header().cores;
     // A rank that is bound sees its own core only: the launcher tells of the others.
     auto const told = base::setting("TOWLINE_CORES");

@@ -20,7 +20,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 6;
+inline constexpr std::uint32_t control_version = 7;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
@@ -73,6 +73,7 @@ struct alignas(4096) control_header {
     std::uint32_t cores;          ///< cores (after cgroup quota) that the ranks on this node share
     std::uint32_t keep_going;     ///< 1: a dead rank turns into errors at calls; 0: it ends the job
     std::uint32_t bound;          ///< 1: ranks are pinned to cores
+    std::uint32_t beside;         ///< ranks of other nodes that run on the same cores
     // changing
     alignas(64) std::atomic<std::uint32_t> deaths;   ///< bumped whenever a rank_slot becomes dead; ranks look at it when they wait
     /// Futex word: bumped when a fence may be complete, and when a rank leaves or dies.

@@ -159,6 +159,7 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
     header.segment_bytes = segment;
     header.inbox_bytes = inbox_bytes_for(size);
     header.cores = options.cores != 0 ? options.cores : base::usable_cores();
+    header.beside = options.beside;
     header.keep_going = options.keep_going ? 1 : 0;
     header.bound = options.bound ? 1 : 0;
     header.nodes = 1;

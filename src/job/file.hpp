@@ -19,6 +19,7 @@ inline constexpr std::uint64_t min_segment_bytes = std::uint64_t{16} << 20;
 struct job_options {
     std::uint64_t segment_bytes = 0;  ///< a power of two; 0: TOWLINE_SEGMENT, else default_segment_bytes
     std::uint32_t cores = 0;          ///< 0: base::usable_cores()
+    std::uint32_t beside = 0;         ///< control_header::beside
     bool keep_going = false;
     bool bound = false;
     std::span<std::uint64_t const> tuning{};  ///< for control_header::tuning; empty: nobody has looked

@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import JobTest, TOWLINE, program
 
-VERSION = 6
+VERSION = 7
 PAGE = 4096
 SLOT = 4096
 BOARD = 8192

@@ -31,6 +31,14 @@ class Launching(JobTest):
         self.assertEqual((code, err), (0, ""))
         self.assertEqual(sorted(out.splitlines()), ["0 of 4, 0 of 2", "1 of 4, 1 of 2", "2 of 4, 0 of 2", "3 of 4, 1 of 2"])
 
+    def test_nodes_of_one_machine_share_its_cores(self):
+        """With more ranks than cores on all nodes together no rank spins for long, though each node alone has cores enough."""
+        cores = len(os.sched_getaffinity(0))
+        for ranks, expected in ((2 * cores, "give their core away soon"), (2, "spin first" if cores > 1 else "give their core away soon")):
+            code, _, err, _ = self.run_job(ranks, mpi("launch"), "appnum", options=hosts(ranks // 2), env={**self.env, "TOWLINE_LOG": "debug"})
+            told = re.findall(r"\d+ cores? for (\d+) ranks: waits (.*?);", err)
+            self.assertEqual((code, told), (0, [(str(ranks), expected)] * ranks), err[:4000])
+
     def test_lines_stay_whole_and_are_tagged(self):
         code, out, _, _ = self.run_job(4, program("chatter"), "300", options=(*hosts(2), "--tag"))
         self.assertEqual(code, 0)
