@@ -209,8 +209,9 @@ static struct number operand(int op, const struct kind* k, int r, int i)
     int v = (r * 7 + i * 3 + r * i) % 5;
     struct number n = {v, 0};
     if (op == PROD) {
-        n.re = (r + i) % 2 + 1;
-        n.im = k->form == COMPLEX || k->form == EXTENDED_COMPLEX ? (r + i) % 3 == 0 : 0;
+        int factor = r < 12;  /* more would not fit a number of 8 bits */
+        n.re = factor ? (r + i) % 2 + 1 : 1;
+        n.im = factor && (k->form == COMPLEX || k->form == EXTENDED_COMPLEX) ? (r + i) % 3 == 0 : 0;
     } else if (k->form == COMPLEX || k->form == EXTENDED_COMPLEX) {
         n.im = r - i % 3;
     } else if (k->form == PAIR) {

@@ -41,7 +41,7 @@ static void order(void)
     enum { N = 60 };
     static int out[N][5000], in[5000];
     const int sizes[] = {1, 3000, 2, 5000, 16, 0};
-    MPI_Request r[N * 8];
+    MPI_Request* const r = malloc((size_t)N * (size_t)size * sizeof *r);
     int n = 0;
     for (int i = 0; i < N; ++i) {
         out[i][0] = i;
@@ -59,6 +59,7 @@ static void order(void)
     MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < n; ++i)
         CHECK(r[i] == MPI_REQUEST_NULL);
+    free(r);
 }
 
 /* Tags choose; any source takes all; a wildcard posted first gets the first message. */
