@@ -137,17 +137,16 @@ host_facts facts_of_host()
     return f;
 }
 
+bool share_processors(host_facts const& a, host_facts const& b)
+{
+    auto const no_quota = [](host_facts const& f) { return f.cores == f.cpus.size(); };
+    return a.kernel == b.kernel && no_quota(a) && no_quota(b) && std::ranges::find_first_of(a.cpus, b.cpus) != a.cpus.end();
+}
+
 std::uint32_t ranks_beside(std::vector<host_facts> const& hosts, std::vector<std::uint32_t> const& node_of, std::uint32_t host)
 {
-    host_facts const& here = hosts[host];
-    auto const shares = [&](std::uint32_t other) {
-        host_facts const& there = hosts[other];
-        return other != host && there.kernel == here.kernel && there.cores == there.cpus.size() &&
-               std::ranges::find_first_of(here.cpus, there.cpus) != here.cpus.end();
-    };
-    if (here.cores != here.cpus.size())
-        return 0;
-    return static_cast<std::uint32_t>(std::ranges::count_if(node_of, shares));
+    auto const beside = [&](std::uint32_t node) { return node != host && share_processors(hosts[host], hosts[node]); };
+    return static_cast<std::uint32_t>(std::ranges::count_if(node_of, beside));
 }
 
 std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names, std::string const& wished)

@@ -51,6 +51,14 @@ int cluster_front::tell_of_hosts()
              fmt::format("{} cores; reached by '{}'{}; {}", h.facts->cores, how_reached(h.name, options_.remote_shell, h.here), way,
                          addresses_of(*h.facts)));
     }
+    for (std::size_t h = 0; h < facts.size(); ++h) {
+        std::vector<std::string> beside;
+        for (std::size_t o = 0; o < facts.size(); ++o)
+            if (o != h && share_processors(facts[h], facts[o]))
+                beside.push_back(names[o]);
+        if (!beside.empty())
+            line('+', fmt::format("  cores of {}", names[h]), fmt::format("are those of {}, too: their ranks share them", fmt::join(beside, ", ")));
+    }
     bool const packets = transport::is_wished("datagram");
     bool const memory = transport::is_wished("shm");
     bool const several = hosts_.size() > 1;

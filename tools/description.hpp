@@ -42,8 +42,9 @@ struct host_facts {
 [[nodiscard]] std::string packed(host_facts const&);
 [[nodiscard]] host_facts facts_in(std::string const& text);
 
-/// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors. None beside a quota, which is a host's
-/// own.
+/// Ranks of both run on the same processors: two containers, say. Not beside a quota, which is a host's own.
+[[nodiscard]] bool share_processors(host_facts const&, host_facts const&);
+/// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors.
 [[nodiscard]] std::uint32_t ranks_beside(std::vector<host_facts> const&, std::vector<std::uint32_t> const& node_of, std::uint32_t host);
 
 /// The address at which each host's ranks are to be reached: in a network that all hosts have; the loopback where all are one machine; else

@@ -24,6 +24,11 @@ def hosts(each=1):
     return ("--hosts", f"localhost:{each},127.0.0.1:{each}")
 
 
+def has_quota():
+    """Whether a cgroup limits this machine's processors: nodes then do not count as sharing them."""
+    return not re.search(r"cgroup quota +none", subprocess.run([harness.TOWLINE, "info"], capture_output=True, text=True).stdout)
+
+
 class Launching(JobTest):
     def test_output_of_all_ranks(self):
         code, out, err, _ = self.run_job(4, "sh", "-c", "echo $TOWLINE_RANK of $TOWLINE_SIZE, $MPI_LOCALRANKID of $MPI_LOCALNRANKS",
@@ -33,6 +38,8 @@ class Launching(JobTest):
 
     def test_nodes_of_one_machine_share_its_cores(self):
         """With more ranks than cores on all nodes together no rank spins for long, though each node alone has cores enough."""
+        if has_quota():
+            self.skipTest("a quota limits this machine's processors")
         cores = len(os.sched_getaffinity(0))
         for ranks, expected in ((2 * cores, "give their core away soon"), (2, "spin first" if cores > 1 else "give their core away soon")):
             code, _, err, _ = self.run_job(ranks, mpi("launch"), "appnum", options=hosts(ranks // 2), env={**self.env, "TOWLINE_LOG": "debug"})
@@ -138,6 +145,8 @@ class Launching(JobTest):
         code, out, err = info()
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"(?m)^\+ host localhost +\d+ cores; reached by 'towline agent'; .*127\.0\.0\.1 \(lo\)")
+        if not has_quota():
+            self.assertRegex(out, r"(?m)^\+ +cores of localhost +are those of 127\.0\.0\.1, too: their ranks share them$")
         self.assertRegex(out, r"(?m)^\+ on a host +shm: ")
         self.assertRegex(out, r"(?m)^\+ between hosts +datagram: UDP packets, whose first ones prove the job's key$")
         self.assertRegex(out, r"(?m)^\+   ranks of 127\.0\.0\.1 +at [0-9a-f.:]+$")
