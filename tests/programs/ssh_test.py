@@ -26,13 +26,16 @@ def free_port():
 class Ssh(JobTest):
     def setUp(self):
         super().setUp()
+        account = pwd.getpwuid(os.geteuid())
+        if os.path.basename(account.pw_shell) in ("nologin", "false"):
+            self.skipTest(f"{account.pw_name} is not to log in: {account.pw_shell}")
         self.folder = os.path.join(self.temporary, "ssh")
         os.mkdir(self.folder, 0o700)
         self.addCleanup(shutil.rmtree, self.folder)  # before the look at what stays
         for name in ("host", "user"):
             subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.path(name)), check=True, stdin=subprocess.DEVNULL)
         shutil.copy(self.path("user.pub"), self.path("admitted"))
-        self.user = pwd.getpwuid(os.geteuid()).pw_name
+        self.user = account.pw_name
         if os.geteuid() == 0:
             os.makedirs("/run/sshd", exist_ok=True)
         self.port = free_port()
