@@ -14,6 +14,11 @@ namespace towline::engine {
 void poller::release_token() noexcept
 {
     token_.release();
+    token_is_free();
+}
+
+void poller::token_is_free() noexcept
+{
     if (config.event != nullptr)
         wake_for_token();
     if (has_deferred()) [[unlikely]]
@@ -150,18 +155,21 @@ bool poller::acquire_token_for_others() noexcept
 
 void poller::release_token_for_others() noexcept
 {
-    polls_for_others.store(false, std::memory_order_relaxed);
-    release_token();
+    token_.release();
+    polls_for_others.store(false, std::memory_order_release);  // only now: who finds the token taken looks here
+    token_is_free();
 }
 
 /// A program that looks once at what has long come, by MPI_Test say, has to find it, though the background thread polls now.
 bool poller::take_token_over() noexcept
 {
-    if (!polls_for_others.load(std::memory_order_relaxed) || in_handler())
+    if (in_handler())
         return false;
+    if (!polls_for_others.load(std::memory_order_acquire))
+        return acquire_token();  // it may just have been given back
     step_aside.store(true, std::memory_order_relaxed);
     base::deadline const end(thresholds::take_over_patience);
-    for (int i = 0; polls_for_others.load(std::memory_order_relaxed) && !end.passed(); ++i) {
+    for (int i = 0; polls_for_others.load(std::memory_order_acquire) && !end.passed(); ++i) {
         if (acquire_token())
             return true;
         if (i < thresholds::step_aside_pauses)

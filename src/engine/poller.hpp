@@ -148,6 +148,7 @@ private:
     };
     neighbour yield_core() noexcept;
     void pay_turn_slow() noexcept;
+    void token_is_free() noexcept;
     void wake_for_token() noexcept;
     void run_deferred() noexcept;
     int poll_others() noexcept { return polls_asked.load(std::memory_order_acquire) == 0 ? 0 : poll_function(poll_context); }

@@ -31,7 +31,8 @@ public:
         if (state_ != state::open) [[unlikely]] {
             if (!begin(env, to, head.size() + body.size()))
                 return send_status::unreachable;
-            alone_ = alone;
+            if (alone)  // else other threads read it now
+                alone_ = true;
         }
         if (writer_.write(id, head, body) != ring_writer::outcome::written) [[unlikely]] {
             if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
