@@ -111,7 +111,7 @@ host_facts facts_of_host()
     f.cores = base::usable_cores();
     struct stat network {};
     f.cpus = base::allowed_cpus();
-    f.kernel = base::first_line("/proc/sys/kernel/random/boot_id").value_or("?");
+    f.kernel = base::first_line("/proc/sys/kernel/random/boot_id").value_or("");
     f.machine = fmt::format("{} {}", f.kernel, stat("/proc/self/ns/net", &network) == 0 ? network.st_ino : 0);
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0)
@@ -140,7 +140,8 @@ host_facts facts_of_host()
 bool share_processors(host_facts const& a, host_facts const& b)
 {
     auto const no_quota = [](host_facts const& f) { return f.cores == f.cpus.size(); };
-    return a.kernel == b.kernel && no_quota(a) && no_quota(b) && std::ranges::find_first_of(a.cpus, b.cpus) != a.cpus.end();
+    return !a.kernel.empty() && a.kernel == b.kernel && no_quota(a) && no_quota(b) &&
+           std::ranges::find_first_of(a.cpus, b.cpus) != a.cpus.end();
 }
 
 std::uint32_t ranks_beside(std::vector<host_facts> const& hosts, std::vector<std::uint32_t> const& node_of, std::uint32_t host)

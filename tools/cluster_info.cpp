@@ -57,7 +57,8 @@ int cluster_front::tell_of_hosts()
             if (o != h && share_processors(facts[h], facts[o]))
                 beside.push_back(names[o]);
         if (!beside.empty())
-            line('+', fmt::format("  cores of {}", names[h]), fmt::format("are those of {}, too: their ranks share them", fmt::join(beside, ", ")));
+            line('+', fmt::format("  cores of {}", names[h]),
+                 fmt::format("are those of {}, too: their ranks share them", fmt::join(beside, ", ")));
     }
     bool const packets = transport::is_wished("datagram");
     bool const memory = transport::is_wished("shm");

@@ -32,7 +32,7 @@ struct host_facts {
     };
     std::string version;   ///< of Towline
     std::string machine;   ///< the same for two agents that share a network stack
-    std::string kernel;    ///< the same for two agents that one kernel runs, in containers say
+    std::string kernel;    ///< the same for two agents that one kernel runs, in containers say; empty: not known
     std::uint32_t cores = 0;
     std::vector<int> cpus;  ///< that processes may use; more than cores where there is a quota
     std::vector<address> addresses;  ///< of interfaces that are up, the loopback last
@@ -42,7 +42,8 @@ struct host_facts {
 [[nodiscard]] std::string packed(host_facts const&);
 [[nodiscard]] host_facts facts_in(std::string const& text);
 
-/// Ranks of both run on the same processors: two containers, say. Not beside a quota, which is a host's own.
+/// Ranks of both run on the same processors: two containers, say. Not beside a quota, which is a host's own,
+/// and not where a kernel is not known.
 [[nodiscard]] bool share_processors(host_facts const&, host_facts const&);
 /// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors.
 [[nodiscard]] std::uint32_t ranks_beside(std::vector<host_facts> const&, std::vector<std::uint32_t> const& node_of, std::uint32_t host);

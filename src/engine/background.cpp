@@ -142,7 +142,7 @@ void background::take_over(bool (*wanted)(void* context) noexcept, void* context
         poller_.release_token_for_others();
         if (poller_.step_aside.load(std::memory_order_relaxed) || w.leaves())
             return;
-        if (had_deferred)  // release_token has run it: messages may have come meanwhile
+        if (had_deferred)  // the release has run it: messages may have come meanwhile
             continue;
         // While calls run for which no thread waits, the program may want a look at them.
         auto const look = outside_look.load(std::memory_order_acquire);

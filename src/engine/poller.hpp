@@ -147,7 +147,10 @@ private:
         computing,  ///< a thread that did not
     };
     neighbour yield_core() noexcept;
+    /// The next round of polling asks the sockets, too. Token held.
+    void ask_sockets_next() noexcept { unweighted_ = thresholds::polls_per_packet_poll - 1; }
     void pay_turn_slow() noexcept;
+    /// After a release: wakes who sleeps because the token was held, and runs what was deferred.
     void token_is_free() noexcept;
     void wake_for_token() noexcept;
     void run_deferred() noexcept;
@@ -169,13 +172,11 @@ private:
     std::vector<berth*> berths_;                    ///< where threads sleep
     std::uint32_t idle_polls_ = 0;  ///< since something was handled
     std::uint32_t busy_polls_ = 0;
-    std::atomic<bool> shares_core_{false};         ///< with something that ran during one of the last yields
-    std::atomic<std::uint32_t> lone_yields_{0};    ///< since then
+    std::atomic<bool> shares_core_{false};       ///< with something that ran during one of the last yields
+    std::atomic<std::uint32_t> lone_yields_{0};  ///< since the last of these
     std::size_t const first_weighted_ = count_unweighted();  ///< transports from here on have wait descriptors
     std::uint32_t unweighted_ = 0;  ///< rounds without them
     bool packets_come_ = false;     ///< the last poll of one found something
-    /// The next round of polling asks them, too. Token held.
-    void ask_sockets_next() noexcept { unweighted_ = thresholds::polls_per_packet_poll - 1; }
     [[nodiscard]] std::size_t count_unweighted() const noexcept;
     polling_token token_;
 };

@@ -110,8 +110,8 @@ onload::placement process_onload()
     onload::surroundings s;
     for (int r = 0; r < job.rank(); ++r)
         s.rank += job.is_here(r) ? 1 : 0;
-    s.ranks = job.header().here + job.header().beside;
-    s.cores = job.header().cores;
+    s.ranks = job.header().here;
+    s.cores = job.header().cores > job.header().beside ? job.header().cores - job.header().beside : 1;
     // A rank that is bound sees its own core only: the launcher tells of the others.
     auto const told = base::setting("TOWLINE_CORES");
     auto const listed = told ? onload::parse_cores(*told) : std::nullopt;
@@ -144,8 +144,8 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.ways = &job.ways();
     s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = job.is_oversubscribed();
-    // A rank that is bound has what it is bound to; the others share the node.
-    s.cores = std::max(1u, std::min(base::usable_cores(), job.header().cores / std::max(1u, job.header().here)));
+    // A rank that is bound has what it is bound to; the others share the node's.
+    s.cores = std::max(1u, std::min(base::usable_cores(), job.header().cores / job.ranks_on_cores()));
     bool const network = process_uses_network();
     s.background = background || network;
     s.one_thread = one_thread && !network;

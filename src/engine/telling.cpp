@@ -94,9 +94,9 @@ void tell_setup(job::membership const& job, setup const& s)
         if (auto const value = base::setting(one.name))
             set += fmt::format("{} {}={}", set.empty() ? "" : ",", one.name, *value);
     base::log(log_level::debug, "settings:{}", set.empty() ? " none is set" : set);
-    std::uint32_t const on_them = job.header().here + job.header().beside;
+    std::uint32_t const ranks = job.ranks_on_cores();
     base::log(log_level::debug, "{} {} for {} {}: waits {}; {} pays for waking; helper thread: {}", job.header().cores,
-              job.header().cores == 1 ? "core" : "cores", on_them, on_them == 1 ? "rank" : "ranks",
+              job.header().cores == 1 ? "core" : "cores", ranks, ranks == 1 ? "rank" : "ranks",
               s.oversubscribed ? "give their core away soon" : "spin first",
               s.fences == base::fence_side::sleeper_fences ? "who sleeps (membarrier)" : "who wakes (a fence)",
               s.onload.on ? s.onload.why : "none");

@@ -4,6 +4,7 @@
 
 #include "job/control.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -32,9 +33,11 @@ public:
 
     [[nodiscard]] int rank() const noexcept { return rank_; }
     [[nodiscard]] int size() const noexcept { return static_cast<int>(header_->size); }
-    /// More ranks than cores on this node, or on nodes that have the same cores: a rank that spins may keep from running the one that it
-    /// waits for. The same for all ranks of the node. What decides whether to spin asks this, or setup::oversubscribed of the engine, which follows from it.
-    [[nodiscard]] bool is_oversubscribed() const noexcept { return header_->here + header_->beside > header_->cores; }
+    /// Ranks that share this node's cores: its own, and those of other nodes that have the same ones. At least 1.
+    [[nodiscard]] std::uint32_t ranks_on_cores() const noexcept { return std::max(1u, header_->here + header_->beside); }
+    /// More ranks than cores: a rank that spins may keep from running the one that it waits for. The same for all ranks of the node. What
+    /// decides whether to spin asks this, or setup::oversubscribed of the engine, which follows from it.
+    [[nodiscard]] bool is_oversubscribed() const noexcept { return ranks_on_cores() > header_->cores; }
     /// Whether the rank runs on this node: only then its slot is its own, and its memory can be mapped.
     [[nodiscard]] bool is_here(int rank) const noexcept { return slots_[rank].node == header_->node; }
     [[nodiscard]] std::string_view id() const noexcept { return header_->job_id.data(); }

@@ -1,5 +1,5 @@
-// Cancelling: a receive that has not matched ends immediately; a send that has not ended is asked back from its receiver, which
-// answers; this rank answers itself before the call returns.
+// Cancelling: a receive that has not matched ends immediately; a send that has not ended is asked back from its receiver, which answers.
+// A send to oneself that has not matched ends immediately, too.
 
 #include "matching/core.hpp"
 
@@ -36,13 +36,15 @@ void core::ask_back(request& r)
     if (!asked)
         return;
     // This rank answers itself now: a program may look at the request before this process polls again. The message may have to come out
-    // of this rank's own queue before.
+    // of this rank's own queue before. One that does not, or has matched, is asked for as at any peer.
     if (asked->to == engine_.rank()) {
         bool dropped = take_back(asked->to, asked->token);
         for (int i = 0; i < thresholds::withdrawal_polls && !dropped && !engine_.in_handler() && engine_.progress() != 0; ++i)
             dropped = take_back(asked->to, asked->token);
-        (void)out.end_withdrawal(asked->token, asked->to, dropped);
-        return engine_.notify();
+        if (dropped) {
+            (void)out.end_withdrawal(asked->token, asked->to, true);
+            return engine_.notify();
+        }
     }
     try {
         engine_.send({.to = asked->to, .handler = handler_of(wire::withdraw), .head = bytes_of(wire::withdraw_message{asked->token}),

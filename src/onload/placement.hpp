@@ -33,7 +33,7 @@ struct request {
 struct surroundings {
     unsigned rank = 0;
     unsigned ranks = 1;
-    unsigned cores = 1;           ///< that the ranks share, after the cgroup's quota
+    unsigned cores = 1;           ///< that the ranks share, after the cgroup's quota, less one for each rank of another node on them
     std::vector<int> allowed{};   ///< their numbers, as far as this process knows
     std::vector<int> bound{};     ///< cores that ranks are bound to; empty: ranks are not bound
 };

@@ -93,7 +93,7 @@ world::world()
         unsigned const ranks = static_cast<unsigned>(m.size());
         remoting::runtime_setup setup;
         setup.oversubscribed = m.is_oversubscribed();
-        setup.threads = static_cast<unsigned>(base::setting_number("TOWLINE_WORKERS", std::max(1u, cores / m.header().here), 1, 1024));
+        setup.threads = static_cast<unsigned>(base::setting_number("TOWLINE_WORKERS", std::max(1u, cores / m.ranks_on_cores()), 1, 1024));
         setup.max_message = base::setting_bytes("TOWLINE_MAX_MESSAGE", setup.max_message);
         setup.describe_death = describe_death;
         setup.counters = m.self().counters;

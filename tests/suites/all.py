@@ -5,7 +5,6 @@ import collections
 import subprocess
 import sys
 import time
-import typing
 
 import place
 
@@ -14,19 +13,14 @@ SUITES = {"mpich": ["mpich_suite.py"], "mpi4py": ["mpi4py_suite.py"], "netpipe":
 LAST_LINES = 25  # of a suite that failed are said again at the end, where people look
 
 
-class End(typing.NamedTuple):
-    passed: bool
-    lines: list[str]
-
-
-def run(command: list[str]) -> End:
-    """Runs a suite, passes its output on, and keeps the end of it."""
+def end_of_failed(command: list[str]) -> list[str] | None:
+    """Runs a suite and passes its output on. The last lines of one that failed."""
     lines = collections.deque(maxlen=LAST_LINES)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as suite:
         for line in suite.stdout:
             print(line, end="", flush=True)
             lines.append(line.rstrip("\n"))
-    return End(suite.returncode == 0, list(lines))
+    return list(lines) if suite.returncode else None
 
 
 def main() -> int:
@@ -40,8 +34,9 @@ def main() -> int:
     for number, name in enumerate(wanted, 1):
         print(f"== {number}/{len(wanted)} {name}", flush=True)
         script, *more = SUITES[name]
-        if not (end := run([sys.executable, str(place.HERE / script), *more, *(["--quick"] if options.quick else [])])).passed:
-            failed[name] = end.lines
+        lines = end_of_failed([sys.executable, str(place.HERE / script), *more, *(["--quick"] if options.quick else [])])
+        if lines is not None:
+            failed[name] = lines
     for name, lines in failed.items():
         print(f"== {name} failed; it ended so:", *lines, sep="\n", flush=True)
     print(f"{len(wanted) - len(failed)} of {len(wanted)} suites passed, {len(failed)} failed out of {len(wanted)}"

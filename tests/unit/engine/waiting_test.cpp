@@ -340,8 +340,10 @@ TEST(engine_background, gives_way_to_one_look)
     int const looks = 20;
     for (int i = 0; i < looks; ++i) {
         int const seen = r.handled;
-        while (r.handled < seen + 100)  // the background thread polls, and finds something each time
+        auto const end = std::chrono::steady_clock::now() + 30s;
+        while (r.handled < seen + 100 && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(100us);
+        EXPECT_GE(r.handled, seen + 100) << "the background thread polls, and finds something each time";
         found += r.engine->progress() != 0 ? 1 : 0;
     }
     r.echoes = false;

@@ -30,6 +30,11 @@ TEST(ranks_beside, counts_those_on_the_same_processors_of_one_machine)
     EXPECT_EQ(ranks_beside(hosts, node_of, 3), 0u);
 }
 
+TEST(ranks_beside, unknown_kernels_are_not_one)
+{
+    EXPECT_EQ(ranks_beside({host("", {0, 1}, 2), host("", {0, 1}, 2)}, {0, 1}, 0), 0u);
+}
+
 TEST(ranks_beside, a_quota_is_a_hosts_own)
 {
     std::vector<host_facts> const hosts{host("a", {0, 1, 2, 3}, 2), host("a", {0, 1, 2, 3}, 4), host("a", {0, 1, 2, 3}, 4)};
