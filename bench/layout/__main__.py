@@ -19,7 +19,7 @@ from mpi.stages import Stage  # noqa: E402
 from mpi.subjects import ROOT, Places, Subject, subjects  # noqa: E402
 
 OUT = ROOT / "build/bench/layout"
-SUBJECTS = "^(towline|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
+SUBJECTS = "^(towline(-before)?|mpich5-tuned|impi2021-tuned|ompi5-ucx)$"  # each at its best settings
 DESIGNS = ("pack", "pipelined", "basic", "memo")  # of TOWLINE_LAYOUT, beside the default
 STAGE = Stage(tuple(GROUPS), measured="layout")
 

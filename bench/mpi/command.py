@@ -20,6 +20,7 @@ def add_options(p: argparse.ArgumentParser, out: pathlib.Path, sweeps: str) -> N
     p.add_argument("--sweeps", type=int, help=f"times that all figures are gone through ({sweeps})")
     p.add_argument("--offline", action="store_true", help="installs nothing")
     p.add_argument("--build", type=pathlib.Path, default=Places.towline, help="where Towline was built (build/release)")
+    p.add_argument("--before", type=pathlib.Path, help="where an older Towline was built: measured beside, and compared at the table's end")
     p.add_argument("--out", type=pathlib.Path, default=out, help=f"where the JSON lines and pictures go ({out.relative_to(ROOT)})")
 
 
@@ -34,7 +35,7 @@ class Site:
 
 def prepare(options: argparse.Namespace, target: str, programs: tuple[str, ...] = peers.PROGRAMS) -> Site:
     """Installs and builds what the measurement needs; ends the program where it cannot be."""
-    places, progress = Places(options.build), Progress()
+    places, progress = Places(options.build, before=options.before), Progress()
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         sys.exit("two processors are needed, and this process may use only one")

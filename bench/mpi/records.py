@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from conduct import summary
+from table import duration
 
 Record = dict[str, Any]
 RAW, LIMITS = "raw", ("raw", "by_hand", "memcpy", "process", "glibc")
@@ -33,6 +34,13 @@ def same_figure(r: Record) -> tuple[Any, ...]:
     """What tells a figure from others, whoever's it is; a subject from other subjects."""
     return (r["case"], r["size"], r.get("mode", ""), r.get("cache", ""), r.get("memory", "heap"), r.get("variant", ""),
             r.get("place", ""), r["subject"] if r["case"] == "subject" else "")
+
+
+def value(r: Record | None) -> str:
+    """A median with its unit."""
+    if r and r["unit"] not in ("s", "us", "ns"):
+        return f"{r['median']:.3g} {r['unit']}"
+    return duration(r)
 
 
 def write(folder: pathlib.Path, group: str, records: list[Record], keep: bool = False, bench: str = "mpi") -> None:

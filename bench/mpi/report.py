@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from mpi import summary
 from mpi.cases import BESIDE_BARRIER, COLLECTIVES, CROWD, DATATYPES, KIB, MEMORIES, MIB, PAIRINGS, THREADS
-from mpi.records import LIMITS, Record, Results
-from table import duration, ratio, size_name
+from mpi.records import LIMITS, Record, Results, value
+from table import ratio, size_name
 
 HEAD = ["figure", "towline", "spread", "best peer", "x peer", "limit", "x limit", "asked", "reached"]
 
@@ -30,12 +30,6 @@ class Row:
         reached = {True: "yes", False: short, None: ""}[self.reached]
         return [self.title, value(self.own), spread, named(self.peer), times(ratio(self.own, self.peer)), named(self.limit),
                 times(ratio(self.own, self.limit)), self.asked, reached]
-
-
-def value(r: Record | None) -> str:
-    if r and r["unit"] not in ("s", "us", "ns"):
-        return f"{r['median']:.3g} {r['unit']}"
-    return duration(r)
 
 
 def named(r: Record | None) -> str:
@@ -346,12 +340,13 @@ def show(results: Results, every: bool = False, strict: bool = False) -> int:
         print(f"\nraw ping-pong while measuring: median {middle:.0f} ns one way (figures: {min(raw):.0f} to {max(raw):.0f})")
     judged = [r for r in everything if r.reached is not None]
     missed = [r for r in judged if not r.reached]
-    lines = summary.lines(results)
-    if lines:
-        print("\n-- Over all sizes: Towline beside the best peer at each")
-        for cells in lines:
-            print(aligned(cells, columns(lines)))
-        print()
+    for title, lines in (("Over all sizes: Towline beside the best peer at each", summary.lines(results)),
+                         ("An older build (--before) beside this one", summary.before(results))):
+        if lines:
+            print("\n-- " + title)
+            for cells in lines:
+                print(aligned(cells, columns(lines)))
+            print()
     print(f"{len(judged) - len(missed)} of {len(judged)} reached")
     if every:
         print()

@@ -6,10 +6,10 @@ import pathlib
 
 from mpi.cases import CROWD
 from mpi.peers import program
-from mpi.subjects import Places, Subject
+from mpi.subjects import BEFORE, Places, Subject
 
-BEST = ("towline", "mpich5", "impi2021-tuned", "ompi5-ucx")  # threads that outnumber processors: yielding at every poll is best
-QUICK = ("towline", "impi2021-tuned", "ompi5-ucx")  # alone in all stages but the first, where there is little time
+BEST = ("towline", BEFORE, "mpich5", "impi2021-tuned", "ompi5-ucx")  # threads that outnumber processors: yielding at every poll is best
+QUICK = ("towline", BEFORE, "impi2021-tuned", "ompi5-ucx")  # alone in all stages but the first, where there is little time
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+BEFORE = "towline-before"  # no peer: Towline as it was
 Settings = tuple[tuple[str, str], ...]  # names and values
 
 
@@ -16,6 +17,7 @@ class Places:
     towline: pathlib.Path = ROOT / "build/release"
     peers: pathlib.Path = ROOT / "build/bench/peers"
     programs: pathlib.Path = ROOT / "build/bench/mpi"
+    before: pathlib.Path | None = None  # where an older Towline was built, to be compared with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,10 +86,15 @@ def subjects(places: Places, cpus: tuple[int, int]) -> list[Subject]:
         return Subject(name, "openmpi", openmpi / "bin/mpirun", ("--bind-to", "core", *options), (*more_ranks, *options),
                        (*root, *settings), starts=starts, crowds=starts, library=openmpi / "lib/libmpi.so.40", why=why)
 
+    def of_towline(name: str, build: pathlib.Path, why: str) -> Subject:
+        return Subject(name, "abi", build / "bin/mpiexec", ("-bind-to", "core"), starts=True, crowds=True,
+                       library=build / "lib/libmpi_abi.so.1", why=why)
+
+    older = [of_towline(BEFORE, places.before, "an older build, default settings")] if places.before else []
     shm, heap = ("I_MPI_FABRICS", "shm"), ("I_MPI_SHM_HEAP", "1")
     return [
-        Subject("towline", "abi", places.towline / "bin/mpiexec", ("-bind-to", "core"), starts=True, crowds=True,
-                library=places.towline / "lib/libmpi_abi.so.1", why="default settings"),
+        of_towline("towline", places.towline, "default settings"),
+        *older,
         of_mpich("mpich5", "abi", False, True, "default settings"),
         of_mpich("mpich5-tuned", "abi", True, False, "does not yield at every poll"),
         of_mpich("mpich5-native", "mpich", True, False, "the same, built with its own mpicc"),

@@ -6,7 +6,8 @@ import itertools
 import math
 from typing import Any
 
-from mpi.records import Record, Results
+from mpi.records import Record, Results, value
+from mpi.subjects import BEFORE
 from table import ratio, size_name
 
 HEAD = ["figures", "sizes", "x peer", "worst", "x peer", "slower than the next size"]
@@ -46,3 +47,27 @@ def lines(results: Results) -> list[list[str]]:
         found.append([name, str(len(figures)), mean, exactly(at) if factors else "", f"{worst:.2f}" if factors else "",
                       ", ".join(slower(figures))])
     return [HEAD, *found] if found else []
+
+
+def before(results: Results) -> list[list[str]]:
+    """Every figure of an older build beside today's, those that changed for the worse outside both spreads first; none: nothing.
+    Its last line is the geometric mean of all."""
+    found: list[tuple[float, bool, list[str]]] = []
+    for old in (r for r in results.records if r["subject"] == BEFORE and "median" in r):
+        now = results.one(**{k: old[k] for k in ("case", "size", "mode", "cache", "memory", "variant")}, subject="towline")
+        factor = ratio(now, old)
+        if now is None or not factor:
+            continue
+        factor = 1 / factor if old["unit"] == "%" and old["case"] == "overlap" else factor  # more is better
+        worse = factor - 1 > max(now["spread"], old["spread"])
+        name = " ".join(str(w) for w in (old["case"], exactly(old["size"]), old["mode"], old["memory"], old["cache"], old["variant"])
+                        if w not in ("warm", "untouched", "heap", ""))
+        spread = f"{100 * max(now['spread'], old['spread']):.0f} %"
+        found.append((factor, worse, [name, value(old), value(now), f"{factor:.2f}", spread, "WORSE" if worse else ""]))
+    if not found:
+        return []
+    found.sort(key=lambda f: (not f[1], -f[0]))
+    mean = math.exp(math.fsum(math.log(f) for f, _, _ in found) / len(found))
+    total = f"{sum(worse for _, worse, _ in found)} of {len(found)} worse outside their spread"
+    return [["figure", "before", "now", "x before", "spread", ""], *(cells for _, _, cells in found),
+            ["geometric mean", "", "", f"{mean:.2f}", "", total]]

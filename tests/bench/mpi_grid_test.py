@@ -7,6 +7,7 @@ from mpi.cases import GROUPS, MEMORIES, ROOM, Case, cases
 from mpi.dense import SIZES, dense
 from mpi.measure import Plan
 from mpi.records import Results, record
+from mpi.subjects import BEFORE
 
 
 def figures(case, medians, subject="towline", **more):
@@ -63,6 +64,16 @@ class Tables(unittest.TestCase):
         self.assertEqual(summary.lines(Results(figures("latency", {8: 1.0}))), [])
         alone = summary.lines(Results(figures("latency", {8: 1.0, 64: 1.0})))
         self.assertEqual(alone[1:], [["latency untouched heap", "2", "", "", "", ""]])
+
+    def test_an_older_build_is_compared(self):
+        made = figures("latency", {8: 1.0, 64: 3.0, 4096: 1.0}) + figures("latency", {8: 2.0, 64: 2.0, 1024: 1.0}, BEFORE)
+        made += [record("latency", 4096, BEFORE, "us", [[0.5, 0.7, 1.1, 1.5]], batch=1)]  # its spread is more than what was lost
+        made += [record("overlap", 64, name, "%", [[share]]) for name, share in (("towline", 90.0), (BEFORE, 45.0))]
+        self.assertEqual([(cells[0], *cells[3:]) for cells in summary.before(Results(made))[1:]],
+                         [("latency 64 B", "1.50", "0 %", "WORSE"), ("latency 4 KiB", "1.43", "86 %", ""), ("latency 8 B", "0.50", "0 %", ""),
+                          ("overlap 64 B", "0.50", "0 %", ""), ("geometric mean", "0.86", "", "1 of 4 worse outside their spread")])
+        self.assertEqual(summary.before(Results(figures("latency", {8: 1.0}))), [])
+        self.assertIsNone(Results(made).best_peer(case="latency", size=8))
 
     def test_variants_are_compared_with_their_like(self):
         made = []
