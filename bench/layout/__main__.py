@@ -57,7 +57,7 @@ class Layouts(House):
 def takes_part(places: Places, cpus: tuple[int, int], options: argparse.Namespace) -> list[Subject]:
     some = [s for s in subjects(places, cpus) if re.search(options.subjects, s.name)]
     towline = [s for s in some if s.name == "towline"] if options.designs else []
-    return some + [dataclasses.replace(s, name=f"towline-{design}", environment=(("TOWLINE_LAYOUT", design),),
+    return some + [dataclasses.replace(s, name=f"towline-{design}", environment=(*s.environment, ("TOWLINE_LAYOUT", design)),
                                        why=f"design {design} of derived datatypes") for s in towline for design in DESIGNS]
 
 

@@ -11,7 +11,7 @@ from table import size_name
 
 COLORS = {"towline": "#0057b7", "mpich5": "#d1495b", "impi2021": "#3a7d44", "ompi5": "#c98b00", "raw": "#000000", "by_hand": "#777777",
           "memcpy": "#aaaaaa", "process": "#777777", "glibc": "#777777"}
-DASHES = {"": "-", "tuned": "--", "native": "-.", "heap": ":", "ucx": "--"}
+DASHES = {"": "-", "tuned": "--", "native": "-.", "heap": ":", "ucx": "--", "before": "--"}
 
 
 def color(subject: str) -> str:

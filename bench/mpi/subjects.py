@@ -87,9 +87,8 @@ def subjects(places: Places, cpus: tuple[int, int]) -> list[Subject]:
                        (*root, *settings), starts=starts, crowds=starts, library=openmpi / "lib/libmpi.so.40", why=why)
 
     def of_towline(name: str, build: pathlib.Path, why: str) -> Subject:
-        library = build / "lib/libmpi_abi.so.1"
-        return Subject(name, "abi", build / "bin/mpiexec", ("-bind-to", "core"), environment=on_path(library.parents[1]), starts=True,
-                       crowds=True, library=library, why=why)
+        return Subject(name, "abi", build / "bin/mpiexec", ("-bind-to", "core"), environment=on_path(build), starts=True, crowds=True,
+                       library=build / "lib/libmpi_abi.so.1", why=why)
 
     older = [of_towline(BEFORE, places.before, "an older build, default settings")] if places.before else []
     shm, heap = ("I_MPI_FABRICS", "shm"), ("I_MPI_SHM_HEAP", "1")

@@ -58,7 +58,7 @@ def before(results: Results) -> list[list[str]]:
         factor = ratio(now, old)
         if now is None or not factor:
             continue
-        factor = 1 / factor if old["unit"] == "%" and old["case"] == "overlap" else factor  # more is better
+        factor = 1 / factor if old["case"] == "overlap" else factor  # more is better
         worse = factor - 1 > max(now["spread"], old["spread"])
         name = " ".join(str(w) for w in (old["case"], exactly(old["size"]), old["mode"], old["memory"], old["cache"], old["variant"])
                         if w not in ("warm", "untouched", "heap", ""))

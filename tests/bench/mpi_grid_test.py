@@ -1,5 +1,6 @@
 """The whole grid of bench/mpi, and what the table says of all sizes together."""
 
+import pathlib
 import unittest
 
 from mpi import pictures, report, summary
@@ -7,7 +8,7 @@ from mpi.cases import GROUPS, MEMORIES, ROOM, Case, cases
 from mpi.dense import SIZES, dense
 from mpi.measure import Plan
 from mpi.records import Results, record
-from mpi.subjects import BEFORE
+from mpi.subjects import BEFORE, Places, subjects
 
 
 def figures(case, medians, subject="towline", **more):
@@ -74,6 +75,13 @@ class Tables(unittest.TestCase):
                           ("overlap 64 B", "0.50", "0 %", ""), ("geometric mean", "0.86", "", "1 of 4 worse outside their spread")])
         self.assertEqual(summary.before(Results(figures("latency", {8: 1.0}))), [])
         self.assertIsNone(Results(made).best_peer(case="latency", size=8))
+
+    def test_each_build_runs_on_its_own_library(self):
+        builds = {"towline": pathlib.Path("/now"), BEFORE: pathlib.Path("/older")}
+        found = {s.name: s for s in subjects(Places(builds["towline"], before=builds[BEFORE]), (0, 1)) if s.name in builds}
+        self.assertEqual({n: (s.launcher, dict(s.environment)["LD_LIBRARY_PATH"]) for n, s in found.items()},
+                         {n: (b / "bin/mpiexec", str(b / "lib")) for n, b in builds.items()})
+        self.assertNotIn(BEFORE, [s.name for s in subjects(Places(), (0, 1))])
 
     def test_variants_are_compared_with_their_like(self):
         made = []
