@@ -65,12 +65,11 @@ bool extents::reach(std::uint32_t entries) noexcept
     return true;
 }
 
-/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. Returns how many; 0 if that fails.
+/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. Returns how many; 0 if that fails. Steps count from
+/// the arena's begin: what is hidden next begins as staggered as the arena (core.cpp, stagger_of).
 std::uint32_t extents::show(std::uint32_t at, std::uint32_t have, std::uint32_t size) noexcept
 {
-    auto const number = reinterpret_cast<std::uintptr_t>(begin_) / granule + at;
-    auto const whole = static_cast<std::uint32_t>((number + size + step - 1) / step * step - number);
-    std::uint32_t const shown = std::min(have, whole);
+    std::uint32_t const shown = std::min(have, (at + size + step - 1) / step * step - at);
     if (!reach(std::min(at + shown + 1, count_)) || !from_.show(begin_ + std::size_t{at} * granule, std::size_t{shown} * granule))
         return 0;
     return shown;

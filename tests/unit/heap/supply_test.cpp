@@ -5,11 +5,13 @@
 #include "heap/heap.hpp"
 #include "ranks.hpp"
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <random>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <vector>
 
 namespace heap = towline::heap;
 using namespace ranks;
@@ -27,7 +29,7 @@ struct arena {
     static inline bool may_show, may_commit;
     static inline std::byte* begin;
 
-    explicit arena(std::size_t keep = ~std::size_t{0})
+    explicit arena(std::size_t keep = ~std::size_t{0}, std::size_t stagger = 0)
     {
         shown = hidden = committed = 0;
         may_show = may_commit = true;
@@ -44,7 +46,7 @@ struct arena {
                 return may_commit;
             },
         };
-        EXPECT_TRUE(memory.start(begin, bytes, keep, 0, from));
+        EXPECT_TRUE(memory.start(begin + stagger, bytes - stagger, keep, 0, from));
     }
     ~arena()
     {
@@ -113,6 +115,19 @@ TEST(supply, shows_what_is_used)
     std::memset(aligned.begin, 1, mib);
     EXPECT_LE(a.shown, 58 * mib);
     EXPECT_SOUND(a);
+}
+
+TEST(supply, blocks_of_any_size_are_as_staggered_as_their_arenas)
+{
+    constexpr std::size_t apart = 9 * extents::granule;
+    std::array<std::vector<std::ptrdiff_t>, 2> places;  // of the same blocks, in the arenas of two ranks
+    for (std::size_t rank : {0, 1}) {
+        arena a(~std::size_t{0}, rank * apart);
+        for (std::size_t const bytes : {100 * extents::granule, 64 * mib, mib, 8 * mib, 3 * mib})
+            places[rank].push_back(static_cast<std::byte*>(a.memory.allocate(bytes, 64, kind::block).begin) - a.begin);
+    }
+    for (std::size_t i = 0; i < places[0].size(); ++i)
+        EXPECT_EQ(places[1][i] - places[0][i], static_cast<std::ptrdiff_t>(apart));
 }
 
 TEST(supply, what_cannot_be_shown_is_not_handed_out)
