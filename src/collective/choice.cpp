@@ -4,7 +4,6 @@
 #include "collective/thresholds.hpp"
 
 #include <array>
-#include <bit>
 
 namespace towline::collective {
 namespace {
@@ -144,7 +143,7 @@ std::span<rule const> rules() noexcept
 
 algorithm choose(case_of_use c) noexcept
 {
-    if (std::has_single_bit(static_cast<unsigned>(c.ranks)))
+    if ((c.ranks & (c.ranks - 1)) == 0)  // has_single_bit calls a function where the processor may lack POPCNT
         c.at = c.at | where::power_of_two;
     std::size_t at = begins[static_cast<std::size_t>(c.what)];
     while (!fits(table[at], c) && at + 1 != table.size() && table[at + 1].what == c.what)

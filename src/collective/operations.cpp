@@ -163,11 +163,14 @@ void build(schedule& s, team const& t, call const& c)
         return by_messages::build(s, all, c, use);
     over_lanes::build(s, c, t.is_crowded());
     if (over_lanes::may_leave(*s.lanes(), c))
-        s.otherwise(way_by_messages([again = kept(s, c), all](schedule& messages) { by_messages::build(messages, all, again); }));
+        s.otherwise([again = kept(s, c), all](schedule& messages) { by_messages::build(messages, all, again); });
 }
 
 call kept(schedule& s, call c)
 {
+    bool const has_lists = c.sending.is_listed() || c.receiving.is_listed() || c.what == routine::exchange;
+    if (!has_lists)
+        return c;
     c.sending = kept(s, c.sending);
     c.receiving = kept(s, c.receiving);
     c.with = {kept(s, c.with.sources), kept(s, c.with.destinations), kept(s, c.with.receive_order)};

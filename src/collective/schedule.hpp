@@ -74,10 +74,9 @@ class schedule;
 /// How to add an operation, or its part, as messages, should a rank have no shared memory left for it (lane_step::retreat).
 class way_by_messages {
 public:
-    way_by_messages() = default;
     /// The function object must be small and trivial; it is kept.
     template <class Build>
-    explicit way_by_messages(Build const& build)
+    void set(Build const& build) noexcept
     {
         static_assert(sizeof(Build) <= sizeof kept_ && std::is_trivially_copyable_v<Build>);
         std::memcpy(kept_, &build, sizeof build);
@@ -162,8 +161,12 @@ public:
         s.rank = rank;
         return s;
     }
-    /// The same operation, should it leave its lanes.
-    void otherwise(way_by_messages const& way) { otherwise_ = way; }
+    /// The same operation, should it leave its lanes: build(schedule), as of way_by_messages.
+    template <class Build>
+    void otherwise(Build const& build) noexcept
+    {
+        otherwise_.set(build);
+    }
     /// False: there are none. A schedule that runs again has them already.
     [[nodiscard]] bool add_messages()
     {

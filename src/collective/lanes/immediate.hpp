@@ -48,7 +48,8 @@ public:
         return ending;
     }
 
-    // The verbs, as in lane_builder. may_run_now (run_now.hpp) has found that all offers are shown, and that memory is not tight.
+    // The verbs, as in lane_builder. may_run_now (run_now.hpp) has found that all offers are shown, and that memory is not tight. Those of
+    // the smallest operations are always inlined: an operation of 8 bytes takes less than ten calls of functions would.
 
     [[nodiscard]] int rank() const noexcept { return lanes_.rank(); }
     [[nodiscard]] int size() const noexcept { return lanes_.size(); }
@@ -71,7 +72,7 @@ public:
     static void agree_without_offer() noexcept {}
     [[noreturn]] static void give_up() { throw state::failed_lost; }
 
-    static void copy(void* to, void const* from, std::uint64_t bytes) noexcept
+    [[gnu::always_inline]] static void copy(void* to, void const* from, std::uint64_t bytes) noexcept
     {
         if (to == from)  // others may be reading it
             return;
@@ -83,7 +84,7 @@ public:
             std::memmove(to, from, bytes);
     }
 
-    void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
+    [[gnu::always_inline]] void post(void const* data, std::uint64_t bytes, int whom = all_ranks, int stage = 1) noexcept
     {
         if (bytes > lanes::slot_bytes)
             return offers_.post(data, bytes, {}, stage, whom);
@@ -93,6 +94,7 @@ public:
         lanes_.publish(number_, stage, whom);
         lanes_.count_posted(bytes);
     }
+    [[gnu::always_inline]]
     void show(void const* data, std::uint64_t bytes, std::uint64_t most, int whom = all_ranks, bool keeps = true)
     {
         if (!lend(data, bytes, most, whom, keeps))
@@ -105,20 +107,15 @@ public:
         else if (!lend(data, bytes, bytes, all_ranks, keeps))
             offers_.post(data, bytes, unread, 1, all_ranks);
     }
-    void has_read(std::uint64_t most, int whom = all_ranks)
+    [[gnu::always_inline]] void has_read(std::uint64_t most, int whom = all_ranks)
     {
-        if (lanes_.are_posted(most, one_way_))
-            return;
-        lanes_.end_use(number_);
-        lanes_.publish(number_, 2, whom);
+        if (!lanes_.are_posted(most, one_way_))
+            tell_read(whom);
     }
-    void stays(int reader = all_ranks)
+    [[gnu::always_inline]] void stays(int reader = all_ranks)
     {
-        if (!is_lent_)
-            return;
-        for (int r = 0; r < lanes_.size(); ++r)
-            if (r != lanes_.rank() && (reader == all_ranks || r == reader))
-                meet(r, 2);
+        if (is_lent_)
+            stay_for(reader);
     }
 
     void table(std::span<lane_block const> blocks, std::uint64_t end, std::byte* apart)
@@ -128,9 +125,9 @@ public:
     void tell(int whom, std::uint64_t number, int stage = 2) noexcept { offers_.tell(number, stage, whom); }
     void tell_nothing() noexcept { tell(all_ranks, 0); }
     void mark(int stage, int whom = all_ranks) noexcept { lanes_.publish(number_, stage, whom); }
-    void meet(int rank, int stage = 1)
+    [[gnu::always_inline]] void meet(int rank, int stage = 1)
     {
-        await(rank, [=, this] { return lanes_.has_reached(rank, number_, stage); });
+        await(rank, [=, this]() __attribute__((always_inline)) { return lanes_.has_reached(rank, number_, stage); });
     }
     void meet_all()
     {
@@ -152,7 +149,7 @@ public:
             offers_.refuse_unfit(rank);
     }
 
-    void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    [[gnu::always_inline]] void take(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         if (is_in_slot(rank, all)) [[likely]]
             copy(to, lanes_.of(rank, number_).contents() + offset, bytes);
@@ -169,35 +166,58 @@ public:
     void fold(combination const& r, int last, void const* own, void* to, std::uint64_t offset, std::uint64_t count, std::uint64_t all)
     {
         std::uint64_t const bytes = count * r.element;
-        auto const with = [&](int rank, auto&& use) {
+        // Null: what that rank offers is not in its slot.
+        auto const find = [&](int rank) __attribute__((always_inline)) -> void const* {
             if (rank == lanes_.rank() && own != to)
-                use(own);
-            else if (is_in_slot(rank, all)) [[likely]]
-                use(lanes_.of(rank, number_).contents() + offset);
+                return own;
+            return is_in_slot(rank, all) ? lanes_.of(rank, number_).contents() + offset : nullptr;
+        };
+        auto const with = [&](int rank, auto&& use) {
+            if (void const* const at = find(rank))
+                use(at);
             else
                 offers_.look_at(rank, offset, bytes, all, use);
         };
         if (last == 0)
             return with(0, [&](void const* only) { copy(to, only, bytes); });
-        with(last, [&](void const* other) { with(last - 1, [&](void const* in) { join(r, in, other, to, count); }); });
+        void const* const right = find(last);
+        if (void const* const left = find(last - 1); left != nullptr && right != nullptr) [[likely]]
+            join(r, left, right, to, count);
+        else
+            with(last, [&](void const* other) { with(last - 1, [&](void const* in) { join(r, in, other, to, count); }); });
         for (int rank = last - 2; rank >= 0; --rank)
             with(rank, [&](void const* in) { join(r, in, to, to, count); });
     }
 
 private:
     /// Shows bytes where they are; false: they are to be copied.
-    [[nodiscard]] bool lend(void const* data, std::uint64_t bytes, std::uint64_t most, int whom, bool keeps)
+    [[nodiscard, gnu::always_inline]] bool lend(void const* data, std::uint64_t bytes, std::uint64_t most, int whom, bool keeps)
     {
-        std::uint64_t const place = bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) ? lanes_.memory().find(data, bytes) : 0;
+        return bytes != 0 && keeps && !lanes_.are_posted(most, one_way_) && lend_in_place(data, bytes, whom);
+    }
+    [[nodiscard, gnu::noinline]] bool lend_in_place(void const* data, std::uint64_t bytes, int whom)
+    {
+        std::uint64_t const place = lanes_.memory().find(data, bytes);
         if (place == 0)
             return false;
         is_lent_ = true;
         offers_.lend(place, bytes, false, 0, 0, 1, whom);
         return true;
     }
+    [[gnu::noinline]] void tell_read(int whom)
+    {
+        lanes_.end_use(number_);
+        lanes_.publish(number_, 2, whom);
+    }
+    [[gnu::noinline]] void stay_for(int reader)
+    {
+        for (int r = 0; r < lanes_.size(); ++r)
+            if (r != lanes_.rank() && (reader == all_ranks || r == reader))
+                meet(r, 2);
+    }
     /// Waits until has_come(), which `rank` makes true; throws if that rank died instead, or finished the operation.
     template <class HasCome>
-    void await(int rank, HasCome has_come)
+    [[gnu::always_inline]] void await(int rank, HasCome has_come)
     {
         for (int i = 0; i < looks_; ++i)
             if (has_come()) [[likely]]
@@ -225,11 +245,11 @@ private:
         if (has_finished)
             offers_.refuse_finished(rank);
     }
-    [[nodiscard]] bool is_in_slot(int rank, std::uint64_t all) noexcept
+    [[nodiscard, gnu::always_inline]] bool is_in_slot(int rank, std::uint64_t all) noexcept
     {
         return lanes_.of(rank, number_).offers(offers_.terms(lanes::offer::in_slot, all));
     }
-    void take_shown(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
+    [[gnu::noinline]] void take_shown(int rank, void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t all)
     {
         offers_.bring(rank, to, offset, bytes, all);
         lanes_.end_use(number_);

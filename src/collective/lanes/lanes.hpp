@@ -146,15 +146,15 @@ public:
     }
     /// The same, where only ranks that run ahead wait for that. To wake all would take longer than the operation, and a rank that cannot go
     /// on then gets several operations for it: until then this rank needs nothing of that one.
-    void finish_quietly(std::uint64_t number) noexcept
+    [[gnu::always_inline]] void finish_quietly(std::uint64_t number) noexcept
     {
         end(number);
-        if (number % std::max<std::uint64_t>(limits_.payloads / 4, 1) == 0)
+        if ((number & (std::max<std::uint64_t>(limits_.payloads / 4, 1) - 1)) == 0)
             wake(everybody);
     }
 
     [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return slot_at(own_, number); }
-    [[nodiscard]] slot& of(int rank, std::uint64_t number) noexcept { return slot_at(all_[static_cast<std::size_t>(rank)], number); }
+    [[nodiscard, gnu::always_inline]] slot& of(int rank, std::uint64_t number) noexcept { return slot_at(all_[static_cast<std::size_t>(rank)], number); }
 
     [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return payload_at(own_, number); }
     [[nodiscard]] std::byte* payload_of(int rank, std::uint64_t number) noexcept
@@ -163,7 +163,7 @@ public:
     }
 
     /// No rank reads any more what this rank's slot for the operation held before; with `payload`, nor what its payload held.
-    [[nodiscard]] bool may_write(std::uint64_t number, bool payload) noexcept
+    [[nodiscard, gnu::always_inline]] bool may_write(std::uint64_t number, bool payload) noexcept
     {
         std::uint64_t const ahead = payload ? limits_.payloads : limits_.slots;
         return number <= all_finished_ + ahead || number <= look_for_finished() + ahead;
@@ -176,7 +176,7 @@ public:
     }
 
     /// Sets the stage, with release: a rank that sees it sees all that this rank wrote before. Wakes `whom`, or all if negative.
-    void publish(std::uint64_t number, int stage, int whom) noexcept
+    [[gnu::always_inline]] void publish(std::uint64_t number, int stage, int whom) noexcept
     {
         mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
         base::prefetch_to_write(&mine(number + 1));  // others own its lines; a wait mostly follows
@@ -215,7 +215,7 @@ public:
         if (used_ != nobody)
             leave_lent(number);
     }
-    [[nodiscard]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
+    [[nodiscard, gnu::always_inline]] bool has_reached(int rank, std::uint64_t number, int stage) noexcept
     {
         return of(rank, number).stage.load(std::memory_order_acquire) >= number * stages + static_cast<std::uint64_t>(stage);
     }
@@ -263,7 +263,7 @@ public:
 
 private:
     static constexpr int everybody = -1, nobody = -2;
-    void wake(int whom) const noexcept
+    [[gnu::always_inline]] void wake(int whom) const noexcept
     {
         if (whom >= 0)
             return sleepers_[static_cast<std::size_t>(whom)].notify();
@@ -286,16 +286,19 @@ private:
     {
         return reinterpret_cast<std::byte*>(l + 1) + limits_.slots * sizeof(slot) + (number & (limits_.payloads - 1)) * payload_bytes;
     }
-    void end(std::uint64_t number) noexcept
+    [[gnu::always_inline]] void end(std::uint64_t number) noexcept
     {
-        if ((++counts_.operations & (thresholds::operations_per_publication - 1)) == 0) {
-            publish_counts();
-            hear();
-        }
+        if ((++counts_.operations & (thresholds::operations_per_publication - 1)) == 0) [[unlikely]]
+            publish_and_hear();
         own_->finished.store(number, std::memory_order_release);
         finished_.store(number, std::memory_order_release);
     }
     void let_go(lane*) noexcept;
+    [[gnu::noinline]] void publish_and_hear() noexcept
+    {
+        publish_counts();
+        hear();
+    }
     void publish_counts() noexcept { memory_.note(std::exchange(counts_, {})); }
 
     node_memory& memory_;
