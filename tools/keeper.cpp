@@ -39,6 +39,7 @@ int keeper::run()
     for (std::size_t r = 0; r < places_.size(); ++r)
         if (is_here(r))
             start(static_cast<int>(r));
+    memory_.emplace();
     if (hub_)
         hub_->start();
     exec_failures_in_.reset();

@@ -88,7 +88,7 @@ private:
     sink* err_ = &err_own_;           ///< &out_ where both are the same file
     std::vector<std::string> preloads_;  ///< of each part, what stands in front in LD_PRELOAD; or nothing
     base::unique_fd library_folder_;
-    memory_watch memory_;
+    std::optional<memory_watch> memory_;  ///< from when the ranks run: they need not wait for it
     std::string host_;                ///< this one, as people know it
     std::uint64_t own_namespace_ = 0;
 

@@ -40,7 +40,7 @@ void keeper::reap()
         // While it is a zombie, /proc tells of it.
         bool const killed = (next.si_code != CLD_EXITED && next.si_status == SIGKILL) ||
                             (next.si_code == CLD_EXITED && next.si_status == 128 + SIGKILL);
-        std::string const why = killed && !ending_ && asked_to_end_ == 0 ? memory_.why(next.si_pid) : std::string();
+        std::string const why = killed && !ending_ && asked_to_end_ == 0 ? memory_->why(next.si_pid) : std::string();
         int status = 0;
         if (waitpid(next.si_pid, &status, 0) != next.si_pid)
             return;

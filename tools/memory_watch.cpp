@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 #include <fstream>
+#include <string_view>
 
 namespace towline::tools {
 
@@ -17,11 +18,10 @@ namespace cgroup = base::cgroup;
 std::optional<std::uint64_t> killed_on_machine()
 {
     std::ifstream file("/proc/vmstat");
-    std::string name;
-    std::uint64_t value = 0;
-    while (file >> name >> value)
-        if (name == "oom_kill")
-            return value;
+    constexpr std::string_view name = "oom_kill ";
+    for (std::string line; std::getline(file, line);)
+        if (line.starts_with(name))
+            return std::stoull(line.substr(name.size()));
     return std::nullopt;
 }
 
