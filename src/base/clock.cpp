@@ -2,30 +2,18 @@
 
 #include "base/clock.hpp"
 
+#include "base/processor.hpp"
+
 #include <algorithm>
 #include <ctime>
 #include <limits>
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <x86intrin.h>
 #endif
 
 namespace towline::base {
 
 namespace {
-
-bool invariant_tsc() noexcept
-{
-#if defined(__x86_64__)
-    unsigned a = 0;
-    unsigned b = 0;
-    unsigned c = 0;
-    unsigned d = 0;
-    return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && (d & (1U << 8)) != 0;
-#else
-    return false;
-#endif
-}
 
 double calibrate() noexcept
 {
@@ -60,7 +48,7 @@ double calibrate() noexcept
 
 bool ticks_are_tsc() noexcept
 {
-    static bool const yes = invariant_tsc();
+    static bool const yes = has_invariant_tsc();
     return yes;
 }
 

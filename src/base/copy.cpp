@@ -70,6 +70,12 @@ std::size_t amd_last_cache() noexcept
     return std::size_t{(b >> 22) + 1} * ((b >> 12 & 0x3ff) + 1) * ((b & 0xfff) + 1) * (std::size_t{c} + 1);
 }
 
+bool is_amd() noexcept
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+}
+
 unsigned family() noexcept
 {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -83,8 +89,7 @@ choice choose() noexcept
 {
     if (!copy_ways::is_there(way::loop))
         return {};
-    __builtin_cpu_init();
-    if (__builtin_cpu_is("amd")) {
+    if (is_amd()) {
         // From this size on source and destination do not fit the last-level cache together, whatever it held before.
         std::size_t const cache = amd_last_cache();
         constexpr unsigned zen_3_and_4 = 0x19, zen_5 = 0x1a;

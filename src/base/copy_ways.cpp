@@ -2,6 +2,8 @@
 
 #include "base/copy_ways.hpp"
 
+#include "base/processor.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -115,10 +117,7 @@ TOWLINE_TOLD std::size_t copy_and_take(std::byte* to, std::byte const* from, std
 
 [[gnu::always_inline]] inline bool has_avx2() noexcept
 {
-    static bool const has = [] {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2") != 0;
-    }();
+    static bool const has = base::has(instructions::avx2);
     return has;
 }
 

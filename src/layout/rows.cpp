@@ -1,3 +1,4 @@
+#include "base/processor.hpp"
 #include "layout/rows_kernels.hpp"
 #include "layout/transposes.hpp"
 
@@ -10,10 +11,7 @@ constinit row_tables const baseline_rows = make_row_tables();
 row_tables const& best_rows() noexcept
 {
 #if defined(__x86_64__)
-    static bool const runs_avx2 = [] {
-        __builtin_cpu_init();
-        return __builtin_cpu_supports("avx2") != 0;
-    }();
+    static bool const runs_avx2 = base::has(base::instructions::avx2);
     if (runs_avx2)
         return avx2_rows;
 #endif

@@ -1,5 +1,6 @@
 #include "layout/transposes.hpp"
 
+#include "base/processor.hpp"
 #include "layout/rows.hpp"
 
 #include <array>
@@ -15,11 +16,10 @@ using choice = std::array<transposers const*, 3>;
     static choice const all = [] {
         choice found{};
 #if defined(__x86_64__)
-        __builtin_cpu_init();
         std::size_t n = 0;
-        if (__builtin_cpu_supports("avx512f") != 0)
+        if (base::has(base::instructions::avx512f))
             found[n++] = &avx512_transposers;
-        if (__builtin_cpu_supports("avx2") != 0)
+        if (base::has(base::instructions::avx2))
             found[n++] = &avx2_transposers;
 #endif
         return found;

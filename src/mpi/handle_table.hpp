@@ -77,8 +77,9 @@ public:
     [[nodiscard]] std::uint64_t insert(ref<T> object)
     {
         std::scoped_lock const lock(mutex_);
-        std::uint32_t index = free_;
-        if (index != none) {
+        std::uint32_t index = 0;
+        if (free_ != 0) {
+            index = free_ - 1;
             free_ = places_.at(index).next_free;
         } else {
             if (used_ == places_.size())
@@ -111,7 +112,7 @@ public:
             return {};
         p->generation.fetch_add(1, std::memory_order_relaxed);
         p->next_free = free_;
-        free_ = places_.index_of(handle);
+        free_ = places_.index_of(handle) + 1;
         return ref<T>::adopt(object);
     }
 
@@ -142,17 +143,16 @@ public:
     }
 
 private:
-    static constexpr std::uint32_t none = ~std::uint32_t{0};
-
     struct place {
         std::atomic<T*> object{nullptr};
         std::atomic<std::uint32_t> generation{0};
-        std::uint32_t next_free = none;
+        std::uint32_t next_free = 0;  ///< its index + 1; 0: none
     };
 
-    handle_places<place, Kind, 1024> places_;
+    // All begins as zeros: no part of the tables lies in the library's file.
+    handle_places<place, Kind, 256> places_;
     std::mutex mutex_;
-    std::uint32_t free_ = none;
+    std::uint32_t free_ = 0;  ///< the first free slot's index + 1; 0: none
     std::uint32_t used_ = 0;
 };
 

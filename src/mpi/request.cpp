@@ -35,7 +35,7 @@ void request_table::move(free_requests& from, free_requests& to, std::uint32_t c
 
 void request_table::refill(free_requests& mine)
 {
-    if (!threaded_)
+    if (one_thread_)
         return grow();
     {
         std::lock_guard const lock(mutex_);
@@ -75,7 +75,7 @@ void request_table::grow()
 
 void request_table::begin(bool threaded)
 {
-    threaded_ = threaded;
+    one_thread_ = !threaded;
     if (nothing_ == nullptr)
         nothing_ = &acquire();
 }
@@ -84,14 +84,14 @@ void request_table::adopt(request& r)
 {
     std::vector<request*> ended;
     {
-        std::unique_lock<std::mutex> const lock = threaded_ ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+        std::unique_lock<std::mutex> const lock = one_thread_ ? std::unique_lock<std::mutex>() : std::unique_lock(mutex_);
         orphans_.push_back(&r);
-        if (orphans_.size() < sweep_at_)
+        if (orphans_.size() < 64 + 2 * swept_)
             return;
         auto const first = std::partition(orphans_.begin(), orphans_.end(), [](request* o) { return !o->done(); });
         ended.assign(first, orphans_.end());
         orphans_.erase(first, orphans_.end());
-        sweep_at_ = 64 + 2 * orphans_.size();
+        swept_ = orphans_.size();
     }
     for (request* const o : ended)
         recycle(*o);

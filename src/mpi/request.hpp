@@ -160,7 +160,7 @@ private:
     /// The most free requests of a thread, and how many it takes or returns together.
     static constexpr std::uint32_t most_kept = 256, together = 64;
 
-    [[nodiscard]] free_requests& freed() noexcept { return threaded_ ? kept_requests : freed_; }
+    [[nodiscard]] free_requests& freed() noexcept { return one_thread_ ? freed_ : kept_requests; }
     /// Called when the calling thread has no free request left.
     [[gnu::cold]] void refill(free_requests&);
     /// Called when the calling thread has too many free requests, or is new.
@@ -175,13 +175,13 @@ private:
     /// Keeps a released request that is still in flight.
     void adopt(request&);
 
-    handle_places<request, object_kind::request, 256> places_;
+    handle_places<request, object_kind::request, 64> places_;
     std::mutex mutex_;
-    bool threaded_ = true;
+    bool one_thread_ = false;  ///< at a time, calls
     free_requests freed_;
     request* nothing_ = nullptr;
     std::vector<request*> orphans_;  ///< released and still in flight; under the lock
-    std::size_t sweep_at_ = 64;
+    std::size_t swept_ = 0;  ///< orphans that the last look at all of them left
 };
 
 template <>
@@ -212,7 +212,7 @@ inline void request_table::recycle(request& r)
     free_requests& to = freed();
     r.next_free_ = std::exchange(to.first, &r);
     ++to.count;
-    if (threaded_ && (to.count > most_kept || !to.ends_with_thread)) [[unlikely]]
+    if (!one_thread_ && (to.count > most_kept || !to.ends_with_thread)) [[unlikely]]
         give_back(to);
 }
 

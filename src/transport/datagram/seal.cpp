@@ -1,5 +1,6 @@
 #include "transport/datagram/seal.hpp"
 
+#include "base/processor.hpp"
 #include "towline/error.hpp"
 
 #include <sodium.h>
@@ -126,7 +127,7 @@ bool unseal(std::array<std::byte, 32> const& key, std::uint64_t counter, std::sp
 std::uint32_t crc32c(std::span<std::byte const> bytes, std::uint32_t before) noexcept
 {
 #if defined(__x86_64__)
-    static bool const has_instruction = __builtin_cpu_supports("sse4.2");
+    static bool const has_instruction = base::has(base::instructions::sse4_2);
     if (has_instruction)
         return ~crc_by_instruction(bytes.data(), bytes.size(), ~before);
 #endif
