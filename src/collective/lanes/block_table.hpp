@@ -24,7 +24,7 @@ public:
     void want(int rank, void* to, std::uint64_t bytes) { add({{rank, lane_entry::written, 0, bytes}, count_, nullptr, to}); }
 
     /// Offers copies of few bytes, else the blocks where they are, unless they change (`keeps` is false) or nobody reaches them.
-    void offer(bool keeps = true)
+    [[gnu::always_inline]] void offer(bool keeps = true)
     {
         end_ = count_ * sizeof(lane_entry);
         bool const is_long = end_ > lanes::payload_bytes;
@@ -49,7 +49,7 @@ public:
     }
 
     /// This rank needs nobody's buffers any more, and waits until nobody needs its own; what it wanted is there then.
-    void finish()
+    [[gnu::always_inline]] void finish()
     {
         bool const lends = std::ranges::any_of(blocks(), [](lane_block const& b) { return b.entry.how != lane_entry::copied; });
         if (!lends)

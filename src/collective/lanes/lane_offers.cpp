@@ -131,8 +131,8 @@ lanes::slot::terms lane_offers::terms_of(int rank)
 {
     lanes::slot const& s = lanes_.of(rank, number_);
     auto there = s.offers();
-    bool const may_be_lent = there.what == lanes::offer::lent || there.what >= lanes::offer::table_in_slot;
-    if (may_be_lent && rank != lanes_.rank() && lanes_.begin_use(rank, number_))
+    bool const is_lent = there.what == lanes::offer::lent || there.what == lanes::offer::table_lent;
+    if (is_lent && rank != lanes_.rank() && lanes_.begin_use(rank, number_))
         there = s.offers();
     require_same(rank, there);
     return there;
@@ -305,8 +305,11 @@ std::byte* lane_offers::lent_by(int rank, lane_entry const& e)
 {
     if (e.where == 0)
         throw state::failed_lost;
-    if (rank != lanes_.rank())
+    if (rank != lanes_.rank()) {
+        if (lanes_.begin_use(rank, number_))
+            require_same(rank, lanes_.of(rank, number_).offers());
         lanes_.count_moved(e.bytes);
+    }
     return reach(e.where, e.bytes);
 }
 

@@ -60,7 +60,7 @@ void gatherv(X& x, void const* own, std::uint64_t bytes, void* receive, layout_o
 
 /// Those of `blocks` for others.
 template <class X>
-void give_others(X& x, block_table<X>& table, void const* send, layout_of_blocks const& blocks)
+[[gnu::always_inline]] inline void give_others(X& x, block_table<X>& table, void const* send, layout_of_blocks const& blocks)
 {
     for (int r = 0; r < x.size(); ++r)
         if (r != x.rank() && blocks.size(r) != 0)
@@ -96,7 +96,8 @@ void scatterv(X& x, void const* send, layout_of_blocks const& blocks, void* rece
 }
 
 template <class X>
-void alltoallv(X& x, void const* send, layout_of_blocks const& sending, void* receive, layout_of_blocks const& receiving, bool in_its_place)
+[[gnu::always_inline]]
+inline void alltoallv(X& x, void const* send, layout_of_blocks const& sending, void* receive, layout_of_blocks const& receiving, bool in_its_place)
 {
     int const me = x.rank();
     block_table given(x, static_cast<std::size_t>(x.size() - 1));

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t too_many = ~std::uint64_t{0};
     return table > lanes::payload_bytes ? too_many : std::max(largest, std::min(table, lanes::slot_bytes + 1));
 }
 
-[[nodiscard]] inline std::uint64_t most_of_lists(lanes& l, call const& c) noexcept
+[[nodiscard, gnu::always_inline]] inline std::uint64_t most_of_lists(lanes& l, call const& c) noexcept
 {
     auto const others = static_cast<std::size_t>(l.size() - 1);
     bool const is_root = l.rank() == c.root;
