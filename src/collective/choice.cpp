@@ -119,6 +119,16 @@ constexpr auto begins = [] {
     return at;
 }();
 
+constexpr auto over_lanes_on_a_node = [] {
+    std::array<bool, begins.size()> is{};
+    for (std::size_t i = 0; i < is.size(); ++i) {
+        rule const& first = table[begins[i]];
+        is[i] = first.what == static_cast<routine>(i) && first.use == a::over_lanes && first.below_bytes == any && first.from_ranks == 1 &&
+                first.below_ranks == many && first.only == one_node && first.from_node_ranks == 1;
+    }
+    return is;
+}();
+
 bool fits(rule const& one, case_of_use const& c) noexcept
 {
     return c.bytes < one.below_bytes && c.ranks >= one.from_ranks && c.ranks < one.below_ranks && has_all(c.at, one.only) &&
@@ -149,6 +159,11 @@ algorithm choose(case_of_use c) noexcept
     while (!fits(table[at], c) && at + 1 != table.size() && table[at + 1].what == c.what)
         ++at;
     return table[at].use;  // every routine ends with a rule for all that is below 2^64 - 1 bytes
+}
+
+bool is_over_lanes_on_a_node(routine what) noexcept
+{
+    return over_lanes_on_a_node[static_cast<std::size_t>(what)];
 }
 
 } // namespace towline::collective

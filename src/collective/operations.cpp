@@ -130,6 +130,8 @@ template <class Number>
 
 [[nodiscard]] algorithm chosen(by_messages::members const& m, call const& c, lanes const* l, levels const* v) noexcept
 {
+    if (l != nullptr && is_over_lanes_on_a_node(c.what))
+        return algorithm::over_lanes;
     std::uint64_t const bytes = size_of(c, m.here.size);
     return choose({c.what, bytes, m.here.size,
                    situation(m, c, bytes) | if_so(l != nullptr, where::one_node) |
@@ -163,18 +165,20 @@ void build(schedule& s, team const& t, call const& c)
         return by_messages::build(s, all, c, use);
     over_lanes::build(s, c, t.is_crowded());
     if (over_lanes::may_leave(*s.lanes(), c))
-        s.otherwise([again = kept(s, c), all](schedule& messages) { by_messages::build(messages, all, again); });
+        s.otherwise([&] {
+            return [again = kept(s, c), all](schedule& messages) { by_messages::build(messages, all, again); };
+        });
 }
 
-call kept(schedule& s, call c)
+call kept(schedule& s, call const& c)
 {
-    bool const has_lists = c.sending.is_listed() || c.receiving.is_listed() || c.what == routine::exchange;
-    if (!has_lists)
-        return c;
-    c.sending = kept(s, c.sending);
-    c.receiving = kept(s, c.receiving);
-    c.with = {kept(s, c.with.sources), kept(s, c.with.destinations), kept(s, c.with.receive_order)};
-    return c;
+    call again = c;
+    if (c.sending.is_listed() || c.receiving.is_listed() || c.what == routine::exchange) {
+        again.sending = kept(s, c.sending);
+        again.receiving = kept(s, c.receiving);
+        again.with = {kept(s, c.with.sources), kept(s, c.with.destinations), kept(s, c.with.receive_order)};
+    }
+    return again;
 }
 
 void by_messages::build(schedule& s, members const& m, call const& c)

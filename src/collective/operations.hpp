@@ -14,7 +14,7 @@ void build(schedule&, team const&, call const&);
 // What it chooses from. The call makes sense.
 
 /// A copy of the call whose lists live as long as the schedule.
-[[nodiscard]] call kept(schedule&, call);
+[[nodiscard]] call kept(schedule&, call const&);
 
 namespace over_lanes {
 /// The schedule's lanes may be used.

@@ -16,8 +16,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -74,12 +74,13 @@ class schedule;
 /// How to add an operation, or its part, as messages, should a rank have no shared memory left for it (lane_step::retreat).
 class way_by_messages {
 public:
-    /// The function object must be small and trivial; it is kept.
-    template <class Build>
-    void set(Build const& build) noexcept
+    /// make() returns the function object, which must be small and trivial. It is made in place.
+    template <class Make>
+    void set(Make const& make)
     {
+        using Build = decltype(make());
         static_assert(sizeof(Build) <= sizeof kept_ && std::is_trivially_copyable_v<Build>);
-        std::memcpy(kept_, &build, sizeof build);
+        ::new (static_cast<void*>(kept_)) Build(make());
         add_ = [](schedule& s, void const* at) { (*static_cast<Build const*>(at))(s); };
     }
     void clear() noexcept { add_ = nullptr; }
@@ -161,11 +162,11 @@ public:
         s.rank = rank;
         return s;
     }
-    /// The same operation, should it leave its lanes: build(schedule), as of way_by_messages.
-    template <class Build>
-    void otherwise(Build const& build) noexcept
+    /// The same operation, should it leave its lanes: make() returns what adds its messages, as of way_by_messages.
+    template <class Make>
+    void otherwise(Make const& make)
     {
-        otherwise_.set(build);
+        otherwise_.set(make);
     }
     /// False: there are none. A schedule that runs again has them already.
     [[nodiscard]] bool add_messages()

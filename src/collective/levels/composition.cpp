@@ -102,7 +102,7 @@ void composition::within(call const& c)
         over_lanes::build(s_, c, v_.is_crowded());
         s_.is_called({c_.what, c_.root});
         if (over_lanes::may_leave(*v_.lanes(), c))
-            s_.otherwise([again = kept(s_, c), exchange](schedule& s) { exchange(s, again); });
+            s_.otherwise([&] { return [again = kept(s_, c), exchange](schedule& s) { exchange(s, again); }; });
     }
     s_.end_part();
 }

@@ -235,6 +235,12 @@ TEST(choice, every_operation_has_a_rule_for_everything)
         }
         EXPECT_TRUE(last_is_general && is_one_run) << col::name_of(what);
         EXPECT_EQ(col::choose({what, 1, 4, col::where::one_node | col::where::shown}), col::algorithm::over_lanes) << col::name_of(what);
+        bool const is_scan = what == col::routine::scan || what == col::routine::exscan;
+        EXPECT_EQ(col::is_over_lanes_on_a_node(what), !is_scan) << col::name_of(what);
+        for (std::uint64_t const bytes : {std::uint64_t{0}, std::uint64_t{1} << 50})
+            for (int const ranks : {1, 9, 5000})
+                EXPECT_TRUE(is_scan || col::choose({what, bytes, ranks, col::where::one_node | col::where::crowded | col::where::in_order}) ==
+                                           col::algorithm::over_lanes) << col::name_of(what);
     }
 }
 
