@@ -15,6 +15,7 @@ constexpr std::uint64_t KiB = 1024;
 using enum where;
 using thresholds::leader_block;
 using thresholds::leader_bytes;
+using thresholds::leader_row;
 using r = routine;
 using a = algorithm;
 
@@ -62,6 +63,9 @@ constexpr std::array table{
     rule{r::allgather,      a::bruck,            8 * KiB},
     rule{r::allgather,      a::ring},
     rule{r::allgatherv,     a::over_lanes,       any,         1, many,           one_node},
+    rule{r::allgatherv,     a::node_leaders,     leader_row,  1, many,           several_nodes},
+    rule{r::allgatherv,     a::node_shares,      any,         1, many,           several_nodes, 2},
+    rule{r::allgatherv,     a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::allgatherv,     a::bruck,            32 * KiB},
     rule{r::allgatherv,     a::ring},
 
@@ -94,6 +98,9 @@ constexpr std::array table{
 
     rule{r::reduce_scatter, a::over_lanes,       any,         1, many,           one_node},
     rule{r::reduce_scatter, a::direct,           any,         1, many,           in_order},
+    rule{r::reduce_scatter, a::node_leaders,     leader_bytes, 1, many,          several_nodes},
+    rule{r::reduce_scatter, a::node_shares,      any,         1, many,           several_nodes | even_nodes, 2},
+    rule{r::reduce_scatter, a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::reduce_scatter, a::halving,          64 * KiB,    3, many,           commutative},
     rule{r::reduce_scatter, a::pairwise,         any,         1, many,           commutative},
     rule{r::reduce_scatter, a::direct},
@@ -101,10 +108,12 @@ constexpr std::array table{
     rule{r::scan,           a::over_lanes,       any,         1, many,           one_node | shown},
     rule{r::scan,           a::over_lanes,       any,         1, 9,              one_node},
     rule{r::scan,           a::direct,           any,         1, many,           in_order},
+    rule{r::scan,           a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::scan,           a::doubling},
     rule{r::exscan,         a::over_lanes,       any,         1, many,           one_node | shown},
     rule{r::exscan,         a::over_lanes,       any,         1, 9,              one_node},
     rule{r::exscan,         a::direct,           any,         1, many,           in_order},
+    rule{r::exscan,         a::node_leaders,     any,         1, many,           several_nodes},
     rule{r::exscan,         a::doubling},
 
     rule{r::exchange,       a::over_lanes,       any,         1, many,           one_node},

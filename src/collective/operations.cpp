@@ -124,8 +124,9 @@ template <class Number>
 /// Operands may be combined node by node.
 [[nodiscard]] bool may_go_by_nodes(levels const& v, call const& c) noexcept
 {
-    bool const combines = c.what == routine::reduce || c.what == routine::allreduce;
-    return !combines || c.how.commutative || v.are_in_order();
+    bool const is_scan = c.what == routine::scan || c.what == routine::exscan;
+    bool const combines = c.what == routine::reduce || c.what == routine::allreduce || c.what == routine::reduce_scatter;
+    return v.are_in_order() || (!is_scan && (!combines || c.how.commutative));
 }
 
 [[nodiscard]] algorithm chosen(by_messages::members const& m, call const& c, lanes const* l, levels const* v) noexcept

@@ -24,6 +24,8 @@ inline constexpr std::uint64_t tight_segment = std::uint64_t{1} << 30;
 
 /// Below so much of a vector, or of one rank's block, one rank of each node exchanges messages with other nodes; from it on every rank.
 inline constexpr std::uint64_t leader_bytes = 16 * 1024, leader_block = 4 * 1024;
+/// The same of blocks of any size, of all ranks together.
+inline constexpr std::uint64_t leader_row = 64 * 1024;
 
 // Copies over lanes, in bytes.
 

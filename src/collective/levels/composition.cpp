@@ -6,27 +6,14 @@
 // error, and the next operation finds all of them at the same place. `skip` stands for a part that is not needed.
 
 #include "collective/levels/levels.hpp"
+#include "collective/levels/row_of_ranks.hpp"
 #include "collective/operations.hpp"
 #include "collective/share.hpp"
 
-#include <utility>
 #include <vector>
 
 namespace towline::collective {
 namespace {
-
-using list = std::vector<std::uint64_t>;
-
-/// Sizes of blocks that lie next to each other.
-struct row_of_blocks {
-    list sizes, offsets;
-    std::uint64_t total = 0;
-    void add(std::uint64_t size)
-    {
-        sizes.push_back(size);
-        offsets.push_back(std::exchange(total, total + size));
-    }
-};
 
 class composition {
 public:
@@ -39,10 +26,12 @@ public:
     void bcast();
     void gather();
     void scatter();
-    void allgather();
+    void allgather();  ///< allgatherv, too
     void alltoall();
     void reduce();
     void allreduce();
+    void reduce_scatter();
+    void scan();  ///< exscan, too
 
 private:
     // Parts.
@@ -69,13 +58,22 @@ private:
     /// The shares of lines in so many bytes, for all ranks of this node, or the first so many lines.
     [[nodiscard]] row_of_blocks shares_of(std::uint64_t bytes, std::uint64_t element, int count) const;
     [[nodiscard]] std::uint64_t share_begin(std::uint64_t bytes, int line) const noexcept { return share(bytes, 1, line, lines_); }
-    /// All blocks of so many bytes, node by node. Where that is their order in the team: the program's buffer.
-    [[nodiscard]] std::byte* by_nodes(void* buffer, std::uint64_t bytes)
+    /// Copies what lies at `size` bytes of that row from `first` on to where it belongs in the program's buffer, or from there. `at`: where
+    /// byte `first` of the row lies.
+    void put(row_of_ranks const& row, std::uint64_t first, std::uint64_t size, std::byte const* at, void* buffer)
     {
-        return v_.are_in_order() ? static_cast<std::byte*>(buffer) : s_.scratch(bytes * ranks());
+        row.for_each(first, size, buffer, [&](std::uint64_t from, std::byte* there, std::uint64_t bytes) {
+            s_.copy(there, at + (from - first), bytes);
+        });
     }
-    /// Copies those of `size` bytes from byte `first` of that row on to where they belong in the program's buffer, or from there.
-    void place(std::uint64_t first, std::uint64_t size, std::byte* row, void* buffer, std::uint64_t block, bool from_buffer = false);
+    void fetch(row_of_ranks const& row, std::uint64_t first, std::uint64_t size, std::byte* at, void const* buffer)
+    {
+        row.for_each(first, size, const_cast<void*>(buffer), [&](std::uint64_t from, std::byte const* there, std::uint64_t bytes) {
+            s_.copy(at + (from - first), there, bytes);
+        });
+    }
+    /// Blocks before that of the rank in such a row.
+    [[nodiscard]] std::uint64_t number_of(int node, int index) const noexcept { return n(v_.begin_of(node)) + n(index); }
 
     /// This node's operands combined, each line's share at its rank: `result`.
     void reduce_here(row_of_blocks const& shares, void* result);
@@ -120,26 +118,6 @@ row_of_blocks composition::shares_of(std::uint64_t bytes, std::uint64_t element,
     for (int i = 0; i < count; ++i)
         all.add(i < lines_ ? share(bytes, element, i + 1, lines_) - share(bytes, element, i, lines_) : 0);
     return all;
-}
-
-void composition::place(std::uint64_t first, std::uint64_t size, std::byte* row, void* buffer, std::uint64_t block, bool from_buffer)
-{
-    while (size != 0) {
-        std::uint64_t number = first / block;
-        std::uint64_t const inside = first % block;
-        std::byte* const there = static_cast<std::byte*>(buffer) + n(v_.order()[number]) * block + inside;
-        std::uint64_t bytes = block - inside;
-        // As long as ranks follow each other.
-        while (bytes < size && v_.order()[number + 1] == v_.order()[number] + 1) {
-            bytes += block;
-            ++number;
-        }
-        bytes = std::min(bytes, size);
-        from_buffer ? s_.copy(row, there, bytes) : s_.copy(there, row, bytes);
-        row += bytes;
-        first += bytes;
-        size -= bytes;
-    }
 }
 
 void composition::barrier()
@@ -209,13 +187,14 @@ void composition::gather()
         all = is_root() ? s_.scratch(lines.total) : nullptr;
         within(collective::gatherv(brought, lines.sizes[n(index())], all, lines.sizes, lines.offsets, root().index));
     }
-    if (!is_root() || b == 0)
+    if (!is_root())
         return;
+    row_of_ranks const row(v_, layout_of_blocks(b));
     if (!has_shares())
-        return place(0, nodes.total, all, c_.receive, b);
+        return put(row, 0, nodes.total, all, c_.receive);
     for (int i = 0; i < lines_; ++i)
         for (int m = 0; m < v_.nodes(); ++m)
-            place((n(v_.begin_of(m)) + n(i)) * b, b, all + (n(i) * n(v_.nodes()) + n(m)) * b, c_.receive, b);
+            put(row, number_of(m, i) * b, b, all + (n(i) * n(v_.nodes()) + n(m)) * b, c_.receive);
 }
 
 void composition::scatter()
@@ -232,12 +211,12 @@ void composition::scatter()
         for (std::uint64_t i = 0; i < here; ++i)
             lines.add(i < n(lines_) ? nodes.total : 0);
         std::byte* const all = is_root() ? s_.scratch(lines.total) : nullptr;
-        auto* const buffer = const_cast<void*>(c_.send);
-        if (is_root() && b != 0 && !has_shares())
-            place(0, nodes.total, all, buffer, b, true);
-        for (int i = 0; is_root() && b != 0 && has_shares() && i < lines_; ++i)
+        row_of_ranks const row(v_, layout_of_blocks(b));
+        if (is_root() && !has_shares())
+            fetch(row, 0, nodes.total, all, c_.send);
+        for (int i = 0; is_root() && has_shares() && i < lines_; ++i)
             for (int m = 0; m < v_.nodes(); ++m)
-                place((n(v_.begin_of(m)) + n(i)) * b, b, all + (n(i) * n(v_.nodes()) + n(m)) * b, buffer, b, true);
+                fetch(row, number_of(m, i) * b, b, all + (n(i) * n(v_.nodes()) + n(m)) * b, c_.send);
         brought = is_in_a_line() && !(is_root() && !has_shares()) ? s_.scratch(nodes.total) : all;
         if (!has_shares() && root().index == 0)
             skip();
@@ -256,28 +235,32 @@ void composition::scatter()
 
 void composition::allgather()
 {
-    std::uint64_t const b = c_.receiving.size(0), here = n(v_.ranks_on(node())), first = n(v_.begin_of(node())) * b;
+    row_of_ranks const row(v_, c_.receiving);
+    row_of_blocks const here = row.ranks_of(node());
+    std::uint64_t const b = here.sizes[n(index())];
     void const* const own = c_.send == in_place ? c_.receiving.at(c_.receive, v_.ranks_of(node())[n(index())]) : c_.send;
     // Of nodes that have it in order, the row of all blocks is the program's buffer.
-    std::byte* const all = by_nodes(c_.receive, b);
-    std::byte* const packed = all + first;
-    bool const is_there = own == packed + n(index()) * b;
+    std::byte* const there = row.found_in(c_.receive);
+    std::byte* const all = there != nullptr ? there : s_.scratch(row.total());
+    std::byte* const packed = all + row.begin_of(node());
+    bool const is_there = own == packed + here.offsets[n(index())];
     auto const from = [&](bool may_be_in_place) { return may_be_in_place && is_there ? in_place : own; };
     if (!has_shares()) {
-        row_of_blocks nodes;
-        for (int m = 0; m < v_.nodes(); ++m)
-            nodes.add(b * n(v_.ranks_on(m)));
-        within(collective::gather(from(index() == 0), packed, b, 0));
+        row_of_blocks const nodes = row.nodes();
+        if (c_.receiving.is_listed())
+            within(collective::gatherv(from(index() == 0), b, packed, here.sizes, here.offsets, 0));
+        else
+            within(collective::gather(from(index() == 0), packed, b, 0));
         if (is_in_a_line())
-            along(collective::allgatherv(in_place, b * here, all, nodes.sizes, nodes.offsets));
-        within(collective::bcast(all, b * ranks(), 0));
-        if (!v_.are_in_order() && b != 0)
-            place(0, b * ranks(), all, c_.receive, b);
+            along(collective::allgatherv(in_place, here.total, all, nodes.sizes, nodes.offsets));
+        within(collective::bcast(all, row.total(), 0));
+        if (all != there)
+            put(row, 0, row.total(), all, c_.receive);
         return;
     }
     // Line i brings the i-th share of every node's blocks.
-    within(collective::allgather(from(true), b, packed, b));
-    auto const begin = [&](int m, int line) { return share_begin(b * n(v_.ranks_on(m)), line); };
+    within(collective::allgatherv(from(true), b, packed, here.sizes, here.offsets));
+    auto const begin = [&](int m, int line) { return share_begin(row.bytes_of(m), line); };
     std::vector<row_of_blocks> lines(n(lines_));
     row_of_blocks brought;
     for (int i = 0; i < v_.ranks_on(node()); ++i) {
@@ -285,25 +268,26 @@ void composition::allgather()
             lines[n(i)].add(begin(m, i + 1) - begin(m, i));
         brought.add(i < lines_ ? lines[n(i)].total : 0);
     }
-    std::byte* const row = s_.scratch(brought.total);
+    std::byte* const shares = s_.scratch(brought.total);
     std::uint64_t const mine = brought.sizes[n(index())];
     if (is_in_a_line()) {
         row_of_blocks const& line = lines[n(index())];
-        along(collective::allgatherv(packed + begin(node(), index()), line.sizes[n(node())], row + brought.offsets[n(index())], line.sizes,
-                                     line.offsets));
+        along(collective::allgatherv(packed + begin(node(), index()), line.sizes[n(node())], shares + brought.offsets[n(index())],
+                                     line.sizes, line.offsets));
     }
-    within(collective::allgatherv(in_place, mine, row, brought.sizes, brought.offsets));
+    within(collective::allgatherv(in_place, mine, shares, brought.sizes, brought.offsets));
     for (int i = 0; i < lines_; ++i)
         for (int m = 0; m < v_.nodes(); ++m)
-            place(n(v_.begin_of(m)) * b + begin(m, i), lines[n(i)].sizes[n(m)], row + brought.offsets[n(i)] + lines[n(i)].offsets[n(m)],
-                  c_.receive, b);
+            put(row, row.begin_of(m) + begin(m, i), lines[n(i)].sizes[n(m)], shares + brought.offsets[n(i)] + lines[n(i)].offsets[n(m)],
+                c_.receive);
 }
 
 void composition::alltoall()
 {
     // All nodes have as many ranks. Blocks go first to the rank of this node whose line their receiver is in.
     std::uint64_t const b = c_.receiving.size(0), lines = n(lines_), nodes = n(v_.nodes()), all = b * ranks();
-    auto* const own = const_cast<void*>(c_.send == in_place ? c_.receive : c_.send);
+    row_of_ranks const row(v_, layout_of_blocks(b));
+    void const* const own = c_.send == in_place ? c_.receive : c_.send;
     std::byte* const a = s_.scratch(all);
     std::byte* const other = s_.scratch(all);
     auto const each = [&](auto&& put) {
@@ -311,13 +295,11 @@ void composition::alltoall()
             for (std::uint64_t m = 0; m < nodes; ++m)
                 put(i * nodes + m, m * lines + i);
     };
-    if (b != 0)
-        each([&](std::uint64_t by_line, std::uint64_t by_node) { place(by_node * b, b, a + by_line * b, own, b, true); });
+    each([&](std::uint64_t by_line, std::uint64_t by_node) { fetch(row, by_node * b, b, a + by_line * b, own); });
     within(collective::alltoall(a, b * nodes, other, b * nodes));
     each([&](std::uint64_t by_line, std::uint64_t by_node) { s_.copy(a + by_node * b, other + by_line * b, b); });
     along(collective::alltoall(a, b * lines, other, b * lines));
-    if (b != 0)
-        place(0, all, other, c_.receive, b);
+    put(row, 0, all, other, c_.receive);
 }
 
 void composition::reduce_here(row_of_blocks const& shares, void* result)
@@ -366,6 +348,76 @@ void composition::allreduce()
         within(collective::bcast(c_.receive, bytes, 0));
 }
 
+void composition::reduce_scatter()
+{
+    // Blocks in elements, next to each other in the order of the team.
+    row_of_blocks team;
+    for (int rank = 0; rank < static_cast<int>(ranks()); ++rank)
+        team.add(c_.receiving.size(rank) * c_.how.element);
+    layout_of_blocks const blocks(team.sizes, team.offsets);
+    auto const counts = [&](row_of_blocks const& in_bytes) {
+        std::vector<std::uint64_t> all;
+        for (std::uint64_t const size : in_bytes.sizes)
+            all.push_back(size / c_.how.element);
+        return all;
+    };
+    void const* const own = c_.send == in_place ? c_.receive : c_.send;
+    row_of_ranks const row(v_, blocks);
+    if (!has_shares()) {
+        row_of_blocks const nodes = row.nodes(), here = row.ranks_of(node());
+        std::byte* sum = is_in_a_line() ? s_.scratch(team.total) : nullptr;
+        std::byte* const packed = is_in_a_line() ? s_.scratch(here.total) : nullptr;
+        within(collective::reduce(own, sum, team.total / c_.how.element, c_.how, 0));
+        if (is_in_a_line()) {
+            if (row.found_in(sum) == nullptr && team.total != 0) {
+                std::byte* const by_node = s_.scratch(team.total);
+                fetch(row, 0, team.total, by_node, sum);
+                sum = by_node;
+            }
+            along(collective::reduce_scatter(sum, packed, counts(nodes), c_.how));
+        }
+        return within(collective::scatterv(packed, here.sizes, here.offsets, c_.receive, here.sizes[n(index())], 0));
+    }
+    // All nodes have as many ranks: line i combines what belongs to its ranks.
+    row_of_blocks lines, mine;
+    std::byte* const by_line = s_.scratch(team.total);
+    for (int i = 0; i < lines_; ++i) {
+        std::uint64_t size = 0;
+        for (int m = 0; m < v_.nodes(); ++m) {
+            int const rank = v_.ranks_of(m)[n(i)];
+            s_.copy(by_line + lines.total + size, blocks.at(own, rank), blocks.size(rank));
+            size += blocks.size(rank);
+            if (i == index())
+                mine.add(blocks.size(rank));
+        }
+        lines.add(size);
+    }
+    std::byte* const part = s_.scratch(mine.total);
+    within(collective::reduce_scatter(by_line, part, counts(lines), c_.how));
+    along(collective::reduce_scatter(part, c_.receive, counts(mine), c_.how));
+    skip();
+}
+
+void composition::scan()
+{
+    // Ranks of a node follow each other in the team, so that what is before a node is the sum of the nodes before it.
+    std::uint64_t const bytes = c_.bytes * c_.how.element;
+    void const* const own = c_.send == in_place ? c_.receive : c_.send;
+    std::byte* const before = s_.scratch(bytes);
+    std::byte* const sum = is_in_a_line() ? s_.scratch(bytes) : nullptr;
+    within(collective::reduce(own, sum, c_.bytes, c_.how, 0));
+    within(c_);
+    if (is_in_a_line())
+        along(collective::exscan(sum, before, c_.bytes, c_.how));
+    if (node() == 0)
+        return skip();
+    within(collective::bcast(before, bytes, 0));
+    if (c_.what == routine::exscan && index() == 0)
+        s_.copy(c_.receive, before, bytes);
+    else
+        s_.combine(c_.how, before, c_.receive, c_.bytes);
+}
+
 } // namespace
 
 void in_levels::build(schedule& s, call const& c, algorithm use)
@@ -376,9 +428,13 @@ void in_levels::build(schedule& s, call const& c, algorithm use)
     case routine::bcast: x.bcast(); break;
     case routine::gather: x.gather(); break;
     case routine::scatter: x.scatter(); break;
-    case routine::allgather: x.allgather(); break;
+    case routine::allgather:
+    case routine::allgatherv: x.allgather(); break;
     case routine::alltoall: x.alltoall(); break;
     case routine::reduce: x.reduce(); break;
+    case routine::reduce_scatter: x.reduce_scatter(); break;
+    case routine::scan:
+    case routine::exscan: x.scan(); break;
     default: x.allreduce();
     }
     s.end_part();

@@ -2,7 +2,9 @@
 
 #include "unit/collective/simulation.hpp"
 
+#include <algorithm>
 #include <array>
+#include <memory>
 
 using namespace simulated;
 using col::in_place;
@@ -136,6 +138,26 @@ std::vector<job> jobs(int p, int root, std::uint64_t n, bool over)
               return w;
           },
           [=](int, auto* in, auto* out) { return col::alltoall(over ? in_place : in, bytes, out, bytes); });
+    // Blocks of any size, next to each other or not.
+    auto const sizes = std::make_shared<words>(), places = std::make_shared<words>(), counts = std::make_shared<words>();
+    std::uint64_t end = 0;
+    for (int r = 0; r < p; ++r) {
+        std::uint64_t const size = n == 0 ? 0 : r % 3 == 1 ? n / 2 : n + at(r);
+        counts->push_back(size);
+        sizes->push_back(size * 8);
+        places->push_back(end * 8);
+        end += size + (over ? 0 : 2);
+    }
+    auto const listed = [=](auto&& has) {
+        words w(end, 0xaaaa);
+        for (int r = 0; r < p; ++r)
+            if (has(r))
+                std::ranges::copy(row(r, (*counts)[at(r)]), w.begin() + static_cast<std::ptrdiff_t>((*places)[at(r)] / 8));
+        return w;
+    };
+    begin("allgatherv", [&](int r) { return row(r, (*counts)[at(r)]); },
+          [&](int r) { return listed([=](int other) { return over && other == r; }); }, [&](int) { return listed([](int) { return true; }); },
+          [=](int r, auto* in, auto* out) { return col::allgatherv(over ? in_place : in, (*sizes)[at(r)], out, *sizes, *places); });
     for (bool const commutative : {true, false}) {
         col::combination const how = commutative ? sums : compositions;
         std::string const what = commutative ? " of sums" : " of compositions";
@@ -145,6 +167,39 @@ std::vector<job> jobs(int p, int root, std::uint64_t n, bool over)
         begin(("reduce" + what).c_str(), [&](int r) { return row(r, n); },
               at_root([&](int r) { return over ? row(r, n) : words(n, 0xaaaa); }), at_root([&](int) { return combined(p, n, commutative); }),
               [=](int r, auto* in, auto* out) { return col::reduce(over && r == root ? in_place : in, out, n, how, root); });
+        begin(("reduce_scatter_block" + what).c_str(), [&](int r) { return row(r, all); },
+              [&](int r) { return over ? row(r, all) : words(n, 0xaaaa); },
+              [&](int r) {
+                  words const sum = combined(p, all, commutative);
+                  words w = over ? row(r, all) : words(n);
+                  std::copy_n(sum.begin() + static_cast<std::ptrdiff_t>(at(r) * n), n, w.begin());
+                  return w;
+              },
+              [=](int, auto* in, auto* out) { return col::reduce_scatter_block(over ? in_place : in, out, n, how); });
+        std::uint64_t total = 0;
+        for (std::uint64_t const size : *counts)
+            total += size;
+        begin(("reduce_scatter" + what).c_str(), [&](int r) { return row(r, total); }, [&](int r) { return words((*counts)[at(r)], 0xaaaa); },
+              [&](int r) {
+                  words const sum = combined(p, total, commutative);
+                  auto first = sum.begin();
+                  for (int before = 0; before < r; ++before)
+                      first += static_cast<std::ptrdiff_t>((*counts)[at(before)]);
+                  return words(first, first + static_cast<std::ptrdiff_t>((*counts)[at(r)]));
+              },
+              [=](int, auto* in, auto* out) { return col::reduce_scatter(in, out, *counts, how); });
+        for (bool const inclusive : {true, false})
+            begin(((inclusive ? "scan" : "exscan") + what).c_str(), [&](int r) { return row(r, n); },
+                  [&](int r) { return over ? row(r, n) : words(n, 0xaaaa); },
+                  [&](int r) {
+                      if (inclusive || r != 0)
+                          return combined(inclusive ? r + 1 : r, n, commutative);
+                      return over ? row(0, n) : words(n, 0xaaaa);
+                  },
+                  [=](int, auto* in, auto* out) {
+                      void const* const own = over ? in_place : in;
+                      return inclusive ? col::scan(own, out, n, how) : col::exscan(own, out, n, how);
+                  });
     }
     return list;
 }
@@ -209,7 +264,8 @@ TEST_F(levels, only_leaders_send_to_other_nodes)
         return w.net.messages;
     };
     std::vector<int> const two_by_three{0, 0, 0, 1, 1, 1};
-    for (char const* const name : {"barrier", "allgather", "allreduce of sums", "allreduce of compositions"}) {
+    for (char const* const name : {"barrier", "allgather", "allgatherv", "allreduce of sums", "allreduce of compositions",
+                                   "reduce_scatter of sums", "reduce_scatter_block of compositions"}) {
         EXPECT_EQ(messages(two_by_three, 10, name), 2u) << name;  // one rank of each node
         if (name != std::string("barrier")) {
             EXPECT_EQ(messages(two_by_three, 5000, name), 6u) << name;  // all of them
@@ -219,6 +275,9 @@ TEST_F(levels, only_leaders_send_to_other_nodes)
         EXPECT_EQ(messages(two_by_three, 10, name), 1u) << name;
         EXPECT_EQ(messages(two_by_three, 5000, name), 3u) << name;
     }
+    for (char const* const name : {"scan of sums", "exscan of compositions"})
+        for (std::uint64_t const n : {10u, 5000u})
+            EXPECT_EQ(messages(two_by_three, n, name), 2u) << name;
     EXPECT_EQ(messages(two_by_three, 10, "alltoall"), 6u);
     EXPECT_EQ(messages(two_by_three, 5000, "alltoall"), 30u) << "many bytes go straight";
     EXPECT_GT(messages({0, 1, 0, 1}, 10, "allreduce of compositions"), 2u) << "ranks of a node do not follow each other";
