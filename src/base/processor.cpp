@@ -1,5 +1,5 @@
-// Asks glibc, whose loader has asked the processor: a virtual machine takes some 5 us for each CPUID, and GCC's __builtin_cpu_supports makes
-// every library that calls it execute a dozen of them when it is loaded.
+// Asks glibc, whose loader has asked the processor: a virtual machine takes some 5 us for each CPUID, and __builtin_cpu_supports of GCC
+// makes every library that calls it execute a dozen of them when it is loaded.
 
 #include "base/processor.hpp"
 

@@ -65,8 +65,8 @@ bool extents::reach(std::uint32_t entries) noexcept
     return true;
 }
 
-/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. Returns how many; 0 if that fails. Steps count from
-/// the arena's begin: what is hidden next begins as staggered as the arena (core.cpp, stagger_of).
+/// Shows at least `size` granules from `at` on, of `have` hidden ones that are in no bin. Returns how many; 0 if that fails. Steps count
+/// from the arena's begin: what is hidden next begins as staggered as the arena (core.cpp, stagger_of).
 std::uint32_t extents::show(std::uint32_t at, std::uint32_t have, std::uint32_t size) noexcept
 {
     std::uint32_t const shown = std::min(have, (at + size + step - 1) / step * step - at);

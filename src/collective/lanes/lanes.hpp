@@ -154,7 +154,10 @@ public:
     }
 
     [[nodiscard]] slot& mine(std::uint64_t number) noexcept { return slot_at(own_, number); }
-    [[nodiscard, gnu::always_inline]] slot& of(int rank, std::uint64_t number) noexcept { return slot_at(all_[static_cast<std::size_t>(rank)], number); }
+    [[nodiscard, gnu::always_inline]] slot& of(int rank, std::uint64_t number) noexcept
+    {
+        return slot_at(all_[static_cast<std::size_t>(rank)], number);
+    }
 
     [[nodiscard]] std::byte* my_payload(std::uint64_t number) noexcept { return payload_at(own_, number); }
     [[nodiscard]] std::byte* payload_of(int rank, std::uint64_t number) noexcept

@@ -97,7 +97,8 @@ void scatterv(X& x, void const* send, layout_of_blocks const& blocks, void* rece
 
 template <class X>
 [[gnu::always_inline]]
-inline void alltoallv(X& x, void const* send, layout_of_blocks const& sending, void* receive, layout_of_blocks const& receiving, bool in_its_place)
+inline void alltoallv(X& x, void const* send, layout_of_blocks const& sending, void* receive, layout_of_blocks const& receiving,
+                      bool in_its_place)
 {
     int const me = x.rank();
     block_table given(x, static_cast<std::size_t>(x.size() - 1));
