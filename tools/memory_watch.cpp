@@ -5,6 +5,7 @@
 #include "base/machine.hpp"
 #include "stats.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <string_view>
@@ -21,7 +22,7 @@ std::optional<std::uint64_t> killed_on_machine()
     constexpr std::string_view name = "oom_kill ";
     for (std::string line; std::getline(file, line);)
         if (line.starts_with(name))
-            return std::stoull(line.substr(name.size()));
+            return std::strtoull(line.c_str() + name.size(), nullptr, 10);
     return std::nullopt;
 }
 

@@ -47,8 +47,8 @@ struct source {
     std::optional<std::string> (*read)(std::string const& path);
     std::string (*read_all)(std::string const& path) = nullptr;  ///< all lines; empty where there is no such file. May be null
 };
-/// /proc is read by the first call, which every process makes before it has a heap (core::fits allocates here): that the process was moved to
-/// another cgroup later is not seen.
+/// The first call reads /proc: that the process is moved to another cgroup later is not seen. Every rank makes it before its heap begins,
+/// which asks again while it allocates (core::fits).
 [[nodiscard]] source this_process();
 /// Of another process, as far as /proc tells; its folders are looked for where this process sees them.
 [[nodiscard]] source process(int pid);

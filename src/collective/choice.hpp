@@ -92,7 +92,7 @@ struct case_of_use {
 
 [[nodiscard]] std::span<rule const> rules() noexcept;
 [[nodiscard]] algorithm choose(case_of_use) noexcept;
-/// The ranks of one node use lanes for it, whatever its size and their number: what choose() would find, in no time.
+/// The ranks of one node use lanes for it, whatever its size and their number: what choose() would find, without a search.
 [[nodiscard]] bool is_over_lanes_on_a_node(routine) noexcept;
 
 } // namespace towline::collective

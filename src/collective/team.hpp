@@ -98,13 +98,8 @@ public:
     [[nodiscard]] bool is_time_for_lanes(unsigned n) noexcept { return counted_ < n && ++counted_ == n && !is_inter_ && size() > 1; }
 
     /// The number that keeps the messages of the next operation apart from all others; the same on all ranks. Once per operation; a
-    /// persistent one keeps its own. The program orders the operations of a team, so that no two threads are here at a time.
-    [[nodiscard, gnu::always_inline]] std::uint32_t next_sequence() noexcept
-    {
-        std::uint32_t const number = sequence_.load(std::memory_order_relaxed);
-        sequence_.store(number + 1, std::memory_order_relaxed);
-        return number & last_sequence;
-    }
+    /// persistent one keeps its own.
+    [[nodiscard]] std::uint32_t next_sequence() noexcept { return sequence_.fetch_add(1, std::memory_order_relaxed) & last_sequence; }
     /// That of the introduction, which no operation has: its messages never meet those of an operation, on whichever of these a rank is.
     static constexpr std::uint32_t introduction_sequence = std::uint32_t{1} << 29;
     /// That of a check of calls (call_check.hpp) before the operation of that sequence.

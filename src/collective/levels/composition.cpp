@@ -58,8 +58,8 @@ private:
     /// The shares of lines in so many bytes, for all ranks of this node, or the first so many lines.
     [[nodiscard]] row_of_blocks shares_of(std::uint64_t bytes, std::uint64_t element, int count) const;
     [[nodiscard]] std::uint64_t share_begin(std::uint64_t bytes, int line) const noexcept { return share(bytes, 1, line, lines_); }
-    /// Copies what lies at `size` bytes of that row from `first` on to where it belongs in the program's buffer, or from there. `at`: where
-    /// byte `first` of the row lies.
+    /// Copies `size` bytes of a row of ranks, from its byte `first` on, which lies at `at`, to where they belong in the program's buffer;
+    /// and back.
     void put(row_of_ranks const& row, std::uint64_t first, std::uint64_t size, std::byte const* at, void* buffer)
     {
         row.for_each(first, size, buffer, [&](std::uint64_t from, std::byte* there, std::uint64_t bytes) {
@@ -76,7 +76,15 @@ private:
     [[nodiscard]] std::uint64_t number_of(int node, int index) const noexcept { return n(v_.begin_of(node)) + n(index); }
 
     /// This node's operands combined, each line's share at its rank: `result`.
-    void reduce_here(row_of_blocks const& shares, void* result);
+    void reduce_here(std::vector<std::uint64_t> const& counts, void* result);
+    /// Sizes in elements of the reduction.
+    [[nodiscard]] std::vector<std::uint64_t> in_elements(row_of_blocks const& blocks) const
+    {
+        std::vector<std::uint64_t> counts;
+        for (std::uint64_t const size : blocks.sizes)
+            counts.push_back(size / c_.how.element);
+        return counts;
+    }
 
     schedule& s_;
     levels const& v_;
@@ -302,27 +310,25 @@ void composition::alltoall()
     put(row, 0, all, other, c_.receive);
 }
 
-void composition::reduce_here(row_of_blocks const& shares, void* result)
+void composition::reduce_here(std::vector<std::uint64_t> const& counts, void* result)
 {
     void const* const own = c_.send == in_place ? c_.receive : c_.send;
     if (has_shares())
-        return within(collective::reduce_scatter(own, result, shares.sizes, c_.how));
+        return within(collective::reduce_scatter(own, result, counts, c_.how));
     within(collective::reduce(own == result && index() == 0 ? in_place : own, result, c_.bytes, c_.how, 0));
 }
 
 void composition::reduce()
 {
     std::uint64_t const bytes = c_.bytes * c_.how.element;
-    row_of_blocks shares = shares_of(bytes, c_.how.element, v_.ranks_on(node()));
-    row_of_blocks counts;
-    for (std::uint64_t const size : shares.sizes)
-        counts.add(size / c_.how.element);
+    row_of_blocks const shares = shares_of(bytes, c_.how.element, v_.ranks_on(node()));
+    std::vector<std::uint64_t> const counts = in_elements(shares);
     bool const is_there = !has_shares() && is_root() && index() == 0;
     std::uint64_t const mine = shares.sizes[n(index())];
     std::byte* const part = is_there ? static_cast<std::byte*>(c_.receive) : s_.scratch(mine);
     reduce_here(counts, part);
     if (is_in_a_line())
-        along(collective::reduce(is_beside_root() ? in_place : part, part, counts.sizes[n(index())], c_.how, root().node));
+        along(collective::reduce(is_beside_root() ? in_place : part, part, counts[n(index())], c_.how, root().node));
     if (!is_beside_root())
         return;
     if (!has_shares() && root().index == 0)
@@ -334,14 +340,12 @@ void composition::allreduce()
 {
     std::uint64_t const bytes = c_.bytes * c_.how.element;
     row_of_blocks const shares = shares_of(bytes, c_.how.element, v_.ranks_on(node()));
-    row_of_blocks counts;
-    for (std::uint64_t const size : shares.sizes)
-        counts.add(size / c_.how.element);
+    std::vector<std::uint64_t> const counts = in_elements(shares);
     std::uint64_t const mine = shares.sizes[n(index())];
     std::byte* const part = has_shares() ? s_.scratch(mine) : static_cast<std::byte*>(c_.receive);
     reduce_here(counts, part);
     if (is_in_a_line())
-        along(collective::allreduce(in_place, part, counts.sizes[n(index())], c_.how));
+        along(collective::allreduce(in_place, part, counts[n(index())], c_.how));
     if (has_shares())
         within(collective::allgatherv(part, mine, c_.receive, shares.sizes, shares.offsets));
     else
@@ -355,12 +359,6 @@ void composition::reduce_scatter()
     for (int rank = 0; rank < static_cast<int>(ranks()); ++rank)
         team.add(c_.receiving.size(rank) * c_.how.element);
     layout_of_blocks const blocks(team.sizes, team.offsets);
-    auto const counts = [&](row_of_blocks const& in_bytes) {
-        std::vector<std::uint64_t> all;
-        for (std::uint64_t const size : in_bytes.sizes)
-            all.push_back(size / c_.how.element);
-        return all;
-    };
     void const* const own = c_.send == in_place ? c_.receive : c_.send;
     row_of_ranks const row(v_, blocks);
     if (!has_shares()) {
@@ -374,7 +372,7 @@ void composition::reduce_scatter()
                 fetch(row, 0, team.total, by_node, sum);
                 sum = by_node;
             }
-            along(collective::reduce_scatter(sum, packed, counts(nodes), c_.how));
+            along(collective::reduce_scatter(sum, packed, in_elements(nodes), c_.how));
         }
         return within(collective::scatterv(packed, here.sizes, here.offsets, c_.receive, here.sizes[n(index())], 0));
     }
@@ -393,8 +391,8 @@ void composition::reduce_scatter()
         lines.add(size);
     }
     std::byte* const part = s_.scratch(mine.total);
-    within(collective::reduce_scatter(by_line, part, counts(lines), c_.how));
-    along(collective::reduce_scatter(part, c_.receive, counts(mine), c_.how));
+    within(collective::reduce_scatter(by_line, part, in_elements(lines), c_.how));
+    along(collective::reduce_scatter(part, c_.receive, in_elements(mine), c_.how));
     skip();
 }
 
