@@ -38,10 +38,6 @@ public:
             if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
                 return s;
         }
-        if (std::uint32_t const wished = writer_.take_wish(); wished != 0) [[unlikely]] {
-            reclaim(env);
-            (void)grow(env, to, wished);
-        }
         tell();
         return send_status::sent;
     }

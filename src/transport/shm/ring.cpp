@@ -2,6 +2,7 @@
 
 #include "transport/shm/ring.hpp"
 
+#include <bit>
 #include <cstring>
 
 namespace towline::transport::shm {
@@ -58,10 +59,13 @@ ring_writer::ring_writer(resume, ring_header* header, std::uint32_t capacity)
 
 void ring_writer::mark_stale(std::uint64_t from, std::uint64_t to) noexcept
 {
-    for (std::uint64_t i = from; i < to; ++i) {
-        std::uint64_t const bit = std::uint64_t{1} << i % 64;
-        stale_cells_ += (stale_[i / 64] & bit) == 0;
-        stale_[i / 64] |= bit;
+    // By whole words: bit by bit this took a third of the time of a message of 2 KiB.
+    for (std::uint64_t i = from; i < to; i = (i | 63) + 1) {
+        std::uint64_t const last = std::min(to - 1, i | 63);
+        std::uint64_t const bits = ~std::uint64_t{0} >> (63 - (last - i)) << i % 64;
+        std::uint64_t& known = stale_[i / 64];
+        stale_cells_ += static_cast<std::uint32_t>(std::popcount(bits & ~known));
+        known |= bits;
     }
 }
 
@@ -85,10 +89,6 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
     if (tail_ + need - seen_ > capacity_) [[unlikely]] {
         if (outcome const o = refresh(need); o != outcome::written)
             return o;
-        if (n > few_cells && capacity_ < roomy_capacity(n)) {
-            ++narrow_;
-            wished_ = std::max(wished_, roomy_capacity(n));
-        }
     }
     std::uint64_t const begin = jump != 0 ? 0 : at;
 

@@ -85,13 +85,6 @@ static_assert(sizeof(ring_header) == 2 * cell_bytes && std::atomic<std::uint64_t
     return std::max(first_cells, std::bit_ceil(3 * cells_for(payload)));
 }
 
-/// Cells of a ring in which messages of `cells` cells seldom wait for the consumer's position: the producer reads it once in a lap, and that
-/// takes as long as a message.
-[[nodiscard]] constexpr std::uint32_t roomy_capacity(std::uint64_t cells) noexcept
-{
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(most_cells, std::bit_ceil(16 * cells)));
-}
-
 /// The first eight bytes of a message. Bits 0-31 lap, 32-39 handler, 40-43 kind, 44-63 bytes of payload. 0 is no word.
 struct word {
     enum kind : std::uint32_t { message = 1, skip = 2, moved = 3 };
@@ -182,15 +175,6 @@ public:
     void move_to(std::uint64_t offset) noexcept;
     /// Leaves the position for a successor.
     void park() noexcept { header_->parked.store(tail_, std::memory_order_release); }
-    /// A capacity that suits messages of more than a few cells better, once many of them have passed; 0: the ring is as it should be, or has
-    /// said so a short while ago.
-    [[nodiscard]] std::uint32_t take_wish() noexcept
-    {
-        if (narrow_ < narrow_before_growth) [[likely]]
-            return 0;
-        narrow_ = 0;
-        return wished_;
-    }
     /// The consumer's position as last seen.
     [[nodiscard]] std::uint64_t seen() const noexcept { return seen_; }
 
@@ -212,9 +196,6 @@ private:
             base::prefetch_to_write(cell((tail_ + i) & (capacity_ - 1)));
     }
     static constexpr std::uint64_t most_ahead = 8;
-    /// Messages of more cells than this make the ring grow when they had to look at the consumer's position so often.
-    static constexpr std::uint64_t few_cells = 4;
-    static constexpr std::uint32_t narrow_before_growth = 16;
     [[gnu::noinline]] bool write_more(inline_shape s, std::byte const* head, std::byte const* body) noexcept
     {
         return write(s.id, {head, s.head}, {body, s.body}) == outcome::written;
@@ -229,8 +210,6 @@ private:
     std::uint32_t capacity_ = 0;
     std::uint32_t shift_ = 0;
     std::uint32_t stale_cells_ = 0;   ///< bits set in stale_
-    std::uint32_t narrow_ = 0;        ///< looks at the consumer's position for longer messages than the ring is roomy for
-    std::uint32_t wished_ = 0;
     std::unique_ptr<std::uint64_t[]> stale_;
     ring_header* header_ = nullptr;
 };
