@@ -171,7 +171,7 @@ constexpr std::array table{
                   "helper threads that copy big blocks and make progress", is_onload},
     setting_entry{"TOWLINE_MEMBARRIER", on_off, "on", "whether waking uses membarrier(2) instead of a fence", is_switch},
     setting_entry{"TOWLINE_LANES", "on, off or first", "on", "whether collective operations go over shared memory", is_lanes},
-    setting_entry{"TOWLINE_WAY", "auto, direct, relay or relay-past", "auto", "how messages of 1 KiB to 1 MiB travel", is_way},
+    setting_entry{"TOWLINE_WAY", "auto, direct, relay or relay-past", "auto", "how messages of 1.5 KiB to 1 MiB travel", is_way},
     setting_entry{"TOWLINE_LAYOUT", "pack, pipelined, basic, memo or optimized", "optimized", "how messages of derived datatypes travel",
                   is_layout},
     setting_entry{"TOWLINE_TRANSPORT", "a list with commas of self, shm, datagram, or ^ in front of those to leave out",

@@ -8,7 +8,7 @@
 //   more                         lent: the engine moves the bytes once a receive is there (how: engine.hpp), and the send ends then. For
 //                                some sizes and memories the engine captures them within the send, which then ends earlier
 //   4 KiB to 32 KiB, in the heap here: the message tells where the bytes are; the receiver copies them, and the send ends then
-//   1 KiB to 1 MiB               or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
+//   1.5 KiB to 1 MiB             or relayed, if that was found to cost less time: copied through a block of the sender's arena, in and out
 //                                at the same time, and the send has ended when it returns (relay.hpp)
 //   with gaps                    laid: as here, with the layout (laid.hpp), large ones copied by both sides (laid_cooperation.hpp); or
 //                                relayed, packed on the way
@@ -60,7 +60,7 @@ struct options {
     std::size_t eager_outside = 0;
     /// Bytes of unexpected messages of one sender, each counted with 128 more, before it is told to hold back.
     std::uint64_t unexpected = std::uint64_t{16} << 20;
-    /// The way of messages from 1 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
+    /// The way of messages from 1.5 KiB to 1 MiB; nothing: that which costs the least time, as measured while they are sent (ways.hpp).
     std::optional<send_way> way{};
     /// Take the engine's on_death. Else its owner calls peer_died.
     bool take_on_death = true;

@@ -43,31 +43,38 @@ std::optional<send_way> wished_way()
 
 // The sender.
 
-relay_path* relays::path_to(peer to) noexcept
+relay_path* relays::make_path(peer to) noexcept
 {
-    relay_path* p = paths_[to].load(std::memory_order_acquire);
-    if (p != nullptr) [[likely]]
-        return p;
     auto* const made = new (std::nothrow) relay_path;
     if (made == nullptr)
         return nullptr;
+    relay_path* p = nullptr;
     if (paths_[to].compare_exchange_strong(p, made, std::memory_order_acq_rel, std::memory_order_acquire))
         return made;
     delete made;
     return p;
 }
 
-relays::choice relays::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
+[[gnu::always_inline]] inline relays::choice relays::way_of(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
 {
     if (common_.config.way)
         return {*common_.config.way, job::message_kind::set};
     // Up to the eager limit the other way is the ring: the sender copies in any case, and neither kind of memory nor writes matter.
-    bool const is_small = bytes <= common_.config.eager;
-    bool const is_plain = !is_small && !heap::reaches(data);
-    bool const is_rewritten = is_small || sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
-    auto const kind = is_small   ? job::message_kind::eager
-                      : is_plain ? is_rewritten ? job::message_kind::plain_rewritten : job::message_kind::plain_untouched
-                                 : is_rewritten ? job::message_kind::heap_rewritten : job::message_kind::heap_untouched;
+    if (bytes > common_.config.eager)
+        return way_of_large(path, to, data, bytes);
+    constexpr auto kind = job::message_kind::eager;
+    // A window of them flows best through the ring; and trials measure one message at a time.
+    if (sends_.any() || path.is_under_way())
+        return {send_way::direct, kind};
+    return {decide(path.ways.of(bytes, false, true), send_ways, to, bytes, kind), kind};
+}
+
+relays::choice relays::way_of_large(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
+{
+    bool const is_plain = !heap::reaches(data);
+    bool const is_rewritten = sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
+    auto const kind = is_plain ? is_rewritten ? job::message_kind::plain_rewritten : job::message_kind::plain_untouched
+                               : is_rewritten ? job::message_kind::heap_rewritten : job::message_kind::heap_untouched;
     // Data that are not written again are best read where they lie: both cores keep the lines.
     if (!is_plain && !is_rewritten)
         return {send_way::direct, kind};
@@ -108,12 +115,14 @@ bool relays::count(choice c, bool is_relayed, std::uint64_t bytes) noexcept
     return is_relayed;
 }
 
-relays::held_path relays::take_path(peer to) noexcept
+[[gnu::always_inline]] inline relays::held_path relays::take_path(peer to) noexcept
 {
-    if (to >= common_.size || to == common_.engine_.rank() || sends_.holds_back(to))
+    if (to >= common_.size || to == rank_ || sends_.holds_back(to))
         return nullptr;
-    relay_path* const path = path_to(to);
-    return held_path(path == nullptr || path->busy.exchange(true, std::memory_order_acquire) ? nullptr : path);
+    relay_path* path = paths_[to].load(std::memory_order_acquire);
+    if (path == nullptr) [[unlikely]]
+        path = make_path(to);
+    return held_path(path == nullptr || !path->take(common_.config.threaded) ? nullptr : path);
 }
 
 bool relays::relay(peer to, packed_envelope e, void const* data, std::uint64_t bytes) noexcept
@@ -263,7 +272,7 @@ bool relays::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t
     return true;
 }
 
-relays::relays(common& c, sends const& s) : common_(c), sends_(s), board_(c.engine_.ways()), paths_(c.size) {}
+relays::relays(common& c, sends const& s) : common_(c), sends_(s), rank_(c.engine_.rank()), board_(c.engine_.ways()), paths_(c.size) {}
 
 relays::~relays()
 {

@@ -56,6 +56,13 @@ struct relay_path {
     std::array<place, 8> places;
     unsigned next = 0;  ///< 0 or 1: the first two blocks alternate, and suffice while messages come one at a time
     std::atomic<bool> busy{false};
+    /// False: somebody sends on it. An exchange waits until all earlier stores have left for the cache, those of the last message, too.
+    [[nodiscard]] bool take(bool threaded) noexcept
+    {
+        if (threaded)
+            return !busy.exchange(true, std::memory_order_acquire);
+        return !busy.load(std::memory_order_relaxed) && (busy.store(true, std::memory_order_relaxed), true);
+    }
     /// The last message has not been taken yet. (Reads a line that its receiver may be writing.)
     [[nodiscard]] bool is_under_way() const noexcept { return !places[next ^ 1].is_free(); }
     way_table ways;
@@ -104,12 +111,13 @@ private:
     using held_path = std::unique_ptr<relay_path, leave>;
     /// The path, which is busy from now on; null: it is already, or nothing is relayed to that peer now.
     [[nodiscard]] held_path take_path(peer) noexcept;
-    [[nodiscard]] relay_path* path_to(peer) noexcept;
+    [[nodiscard]] relay_path* make_path(peer) noexcept;
     struct choice {
         send_way way;
         job::message_kind kind;  ///< why: what was chosen for
     };
     [[nodiscard]] choice way_of(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
+    [[nodiscard]] choice way_of_large(relay_path&, peer to, void const* data, std::uint64_t bytes) noexcept;
     [[nodiscard]] choice way_of_laid(relay_path&, peer to, laid_source const&, layout::stream const&, bool may_be_read) noexcept;
     [[nodiscard]] send_way decide(way_contest&, unsigned ways, peer to, std::uint64_t bytes, job::message_kind) noexcept;
     /// Counts the message. Returns `is_relayed`.
@@ -123,6 +131,7 @@ private:
 
     common& common_;
     sends const& sends_;
+    peer const rank_;
     job::way_board* const board_;  ///< null: nobody looks
     base::sparse_array<std::atomic<relay_path*>> paths_;  ///< by peer; null: none so far
     std::atomic<std::uint64_t> bytes_{0};                ///< of all blocks

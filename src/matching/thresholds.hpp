@@ -20,8 +20,8 @@ inline constexpr std::size_t eager_outside = 8192;
 // Relayed messages (relay.hpp), in bytes.
 
 /// The smallest and the largest message that is relayed, and the largest of data with gaps, of which smaller ones than laid_least are
-/// packed.
-inline constexpr std::uint64_t relay_least = 1024;
+/// packed. (Rewritten, Zen 4, cores that share caches, ring and relay: 1 KiB 262 and 260 ns, 1300 B 294 and 296, 1600 B 373 and 327.)
+inline constexpr std::uint64_t relay_least = 1536;
 inline constexpr std::uint64_t laid_least = 2048;
 inline constexpr std::uint64_t relay_most = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t relay_most_laid = std::uint64_t{8} << 20;

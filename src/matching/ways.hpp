@@ -116,9 +116,9 @@ private:
 
 /// The contests towards one peer.
 struct way_table {
-    static constexpr unsigned first_size = 10, sizes = 11;  ///< powers of two, from 1 KiB to 1 MiB
+    static constexpr unsigned first_size = 11, sizes = 10;  ///< powers of two, from 2 KiB to 1 MiB
 
-    /// Of messages of 1024 to 2^20 bytes. `is_plain`: the receiver cannot load them. `is_rewritten`: they have changed since they were sent
+    /// Of messages of 1025 to 2^20 bytes. `is_plain`: the receiver cannot load them. `is_rewritten`: they have changed since they were sent
     /// last.
     [[nodiscard]] way_contest& of(std::uint64_t bytes, bool is_plain, bool is_rewritten) noexcept
     {

@@ -198,9 +198,9 @@ TEST(laid_way_table, has_contests_for_each_layout_and_forgets_the_older_of_two_i
 TEST(way_table, has_a_contest_for_each_kind_of_message)
 {
     way_table t;
-    EXPECT_EQ(&t.of(1024, false, true), &t.contests[0][0][1]);
-    EXPECT_EQ(&t.of(1025, true, false), &t.contests[1][1][0]);
-    EXPECT_EQ(&t.of(2048, true, false), &t.contests[1][1][0]);
+    EXPECT_EQ(&t.of(1536, false, true), &t.contests[0][0][1]);
+    EXPECT_EQ(&t.of(2049, true, false), &t.contests[1][1][0]);
+    EXPECT_EQ(&t.of(2048, true, false), &t.contests[0][1][0]);
     EXPECT_EQ(&t.of(std::uint64_t{1} << 20, false, false), &t.contests[way_table::sizes - 1][0][0]);
 }
 
