@@ -50,11 +50,13 @@ inline void add_to_shard(unsigned number, std::atomic<std::uint64_t>& what, std:
 
 class ledger {
 public:
-    /// `active_ns` (may be null) is told when the counts are published.
-    void attach(std::span<std::atomic<std::uint64_t>> counters, std::atomic<std::int64_t>* active_ns = nullptr) noexcept
+    /// `active_ns` (may be null) is told when the counts are published. `one_thread`: one thread at a time counts.
+    void attach(std::span<std::atomic<std::uint64_t>> counters, std::atomic<std::int64_t>* active_ns = nullptr,
+                bool one_thread = false) noexcept
     {
         counters_ = counters;
         active_ns_ = active_ns;
+        one_thread_ = one_thread;
     }
 
     /// One message with `bytes` inside.
@@ -74,7 +76,11 @@ public:
     void add(job::counter c, std::uint64_t amount) noexcept
     {
         auto const i = static_cast<std::size_t>(c);
-        if (i < counters_.size())
+        if (i >= counters_.size())
+            return;
+        if (one_thread_)
+            counters_[i].store(counters_[i].load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+        else
             counters_[i].fetch_add(amount, std::memory_order_relaxed);
     }
     void block(job::counter number, job::counter bytes, std::uint64_t size) noexcept
@@ -105,6 +111,7 @@ private:
     std::uint64_t published_block_bytes_ = 0;
     std::span<std::atomic<std::uint64_t>> counters_;
     std::atomic<std::int64_t>* active_ns_ = nullptr;
+    bool one_thread_ = false;
 };
 
 } // namespace towline::engine

@@ -23,7 +23,7 @@ common::common(engine& self, setup&& s)
 {
     if (config.size == 0 || config.rank >= config.size)
         throw usage_error(fmt::format("engine: rank {} is outside a world of {}", config.rank, config.size));
-    counts.attach(config.counters, config.active_ns);
+    counts.attach(config.counters, config.active_ns, config.one_thread);
 }
 
 bool common::in_child() const noexcept

@@ -35,6 +35,27 @@ private:
     common const* before_;
 };
 
+/// The mutex of a part, or nothing where one thread at a time calls (setup::one_thread). A locked instruction costs more than it takes itself:
+/// it waits until all earlier stores have left for the cache, those to lines that a peer has, too.
+class part_mutex {
+public:
+    explicit part_mutex(common const&) noexcept;
+    void lock()
+    {
+        if (!alone_)
+            mutex_.lock();
+    }
+    void unlock() noexcept
+    {
+        if (!alone_)
+            mutex_.unlock();
+    }
+
+private:
+    std::mutex mutex_;
+    bool const alone_;
+};
+
 struct common {
     common(engine& self, setup&& s);
     virtual ~common() = default;  // here, so that heirs begin where this begins
@@ -118,7 +139,7 @@ struct common {
     void tell_arrival(peer from, arrival way, std::uint64_t bytes) const
     {
         if (config.ways != nullptr && static_cast<std::size_t>(way) < job::block_ways.size())
-            config.ways->arrived(static_cast<std::size_t>(way), bytes);
+            config.ways->arrived(static_cast<std::size_t>(way), bytes, !config.one_thread);
         if (ways_told) [[unlikely]]
             ways_told.arrives(from, way, bytes);
     }
@@ -127,6 +148,8 @@ private:
     std::mutex resolving_;  ///< held while a transport is chosen
     std::atomic<std::uint64_t> dropped_{0};
 };
+
+inline part_mutex::part_mutex(common const& c) noexcept : alone_(c.config.one_thread) {}
 
 /// Makes a member function of a part the transport's handler for one kind of message.
 template <auto Function, class Part>

@@ -74,7 +74,7 @@ private:
     common& common_;
     sender& out_;
     outbox& pending_;
-    std::mutex mutex_;
+    part_mutex mutex_{common_};
     base::slot_table<task_slot> tasks_;
     std::span<copy_task> unused_tasks_;
     std::deque<help> helps_;

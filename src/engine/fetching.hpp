@@ -80,9 +80,9 @@ private:
     common& common_;
     sender& out_;
     outbox& pending_;
-    std::mutex mutex_;  ///< of arriving_
+    part_mutex mutex_{common_};  ///< of arriving_
     base::slot_table<arriving> arriving_;
-    std::mutex gets_mutex_;
+    part_mutex gets_mutex_{common_};
     std::vector<get> gets_;
     std::vector<get_context*> gets_under_way_;
     std::deque<pull> pulls_;

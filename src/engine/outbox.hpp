@@ -70,7 +70,7 @@ private:
     [[nodiscard]] sending* locate(std::uint64_t id, peer from) noexcept;
 
     common& common_;
-    std::mutex mutex_;
+    part_mutex mutex_{common_};
     base::slot_table<sending, 32 - wire::flag_bits> slots_;
     std::atomic<std::size_t> outstanding_{0};
 };

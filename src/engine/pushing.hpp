@@ -58,7 +58,7 @@ private:
     common& common_;
     sender& out_;
     outbox& pending_;
-    std::mutex mutex_;
+    part_mutex mutex_{common_};
     base::slot_table<window_slot> windows_;
     std::deque<push> pushes_;
 };

@@ -55,6 +55,14 @@ struct way_board {
         return std::uint64_t{1} << (size_class + first_bits);
     }
 
+    static void add_one(std::atomic<std::uint64_t>& count, bool is_shared) noexcept
+    {
+        if (is_shared)
+            count.fetch_add(1, std::memory_order_relaxed);
+        else
+            count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+
     /// Messages of one kind and size class, of all peers. Written by the rank; each number is true by itself.
     struct messages {
         std::array<std::atomic<std::uint64_t>, message_ways.size()> sent;
@@ -64,19 +72,14 @@ struct way_board {
         std::array<std::atomic<std::uint32_t>, message_ways.size()> won;
 
         /// `is_shared`: several threads may count at once.
-        void count(std::size_t way, bool is_shared) noexcept
-        {
-            if (is_shared)
-                sent[way].fetch_add(1, std::memory_order_relaxed);
-            else
-                sent[way].store(sent[way].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        }
+        void count(std::size_t way, bool is_shared) noexcept { add_one(sent[way], is_shared); }
     };
     [[nodiscard]] messages& of(message_kind kind, std::uint64_t bytes) noexcept
     {
         return sent[static_cast<std::size_t>(kind)][class_of(bytes)];
     }
-    void arrived(std::size_t way, std::uint64_t bytes) noexcept { blocks[way][class_of(bytes)].fetch_add(1, std::memory_order_relaxed); }
+    /// `is_shared`: several threads may count at once.
+    void arrived(std::size_t way, std::uint64_t bytes, bool is_shared) noexcept { add_one(blocks[way][class_of(bytes)], is_shared); }
 
     std::array<std::array<messages, sizes>, message_kinds.size()> sent;
     std::array<std::array<std::atomic<std::uint64_t>, sizes>, block_ways.size()> blocks;

@@ -72,7 +72,12 @@ relay_path* relays::make_path(peer to) noexcept
 relays::choice relays::way_of_large(relay_path& path, peer to, void const* data, std::uint64_t bytes) noexcept
 {
     bool const is_plain = !heap::reaches(data);
+    calm& c = path.ways.calm_of(bytes);
+    if (!is_plain && c.skips())
+        return {send_way::direct, job::message_kind::heap_untouched};
     bool const is_rewritten = sent_.see(data, bytes, base::sample(data, bytes)) != base::recent_blocks::sight::same;
+    if (!is_plain)
+        c.saw(is_rewritten);
     auto const kind = is_plain ? is_rewritten ? job::message_kind::plain_rewritten : job::message_kind::plain_untouched
                                : is_rewritten ? job::message_kind::heap_rewritten : job::message_kind::heap_untouched;
     // Data that are not written again are best read where they lie: both cores keep the lines.

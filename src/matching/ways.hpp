@@ -4,6 +4,7 @@
 // whose cache lines the receiver owns.
 
 #include "job/ways.hpp"
+#include "matching/thresholds.hpp"
 
 #include <array>
 #include <bit>
@@ -114,6 +115,23 @@ private:
     std::uint8_t at_ = 0, trying_ = 0, round_ = 0, best_ = 0;
 };
 
+/// Whether messages of one size class are left alone by the program, so that not each needs to be looked at. Not thread-safe.
+class calm {
+public:
+    /// This message is taken as one that was left alone.
+    [[nodiscard]] bool skips() noexcept { return left_ != 0 && left_-- != 0; }
+    /// What a look has found.
+    void saw(bool rewritten) noexcept
+    {
+        same_ = rewritten ? 0 : same_ < thresholds::relay_calm_after ? same_ + 1 : same_;
+        left_ = same_ < thresholds::relay_calm_after ? 0 : thresholds::relay_calm_skips;
+    }
+
+private:
+    std::uint8_t same_ = 0;  ///< looks in a row that found nothing rewritten
+    std::uint8_t left_ = 0;  ///< messages that are not looked at
+};
+
 /// The contests towards one peer.
 struct way_table {
     static constexpr unsigned first_size = 11, sizes = 10;  ///< powers of two, from 2 KiB to 1 MiB
@@ -122,10 +140,19 @@ struct way_table {
     /// last.
     [[nodiscard]] way_contest& of(std::uint64_t bytes, bool is_plain, bool is_rewritten) noexcept
     {
-        auto const size = static_cast<unsigned>(std::bit_width(bytes - 1)) - first_size;
-        return contests[size][is_plain][is_rewritten];
+        return contests[class_of(bytes)][is_plain][is_rewritten];
     }
+    /// Of messages from the heap.
+    [[nodiscard]] calm& calm_of(std::uint64_t bytes) noexcept { return calms[class_of(bytes)]; }
+
     way_contest contests[sizes][2][2];
+    calm calms[sizes];
+
+private:
+    [[nodiscard]] static unsigned class_of(std::uint64_t bytes) noexcept
+    {
+        return static_cast<unsigned>(std::bit_width(bytes - 1)) - first_size;
+    }
 };
 
 /// The contests of messages with gaps, towards one peer, by what their layouts mean. A layout replaces an earlier one of the same place.

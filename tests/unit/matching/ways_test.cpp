@@ -195,6 +195,28 @@ TEST(laid_way_table, has_contests_for_each_layout_and_forgets_the_older_of_two_i
     EXPECT_EQ(c.best(), send_way::direct);
 }
 
+TEST(calm, looks_at_one_message_in_eight_once_many_were_left_alone)
+{
+    namespace thresholds = towline::matching::thresholds;
+    towline::matching::calm c;
+    for (int i = 0; i < thresholds::relay_calm_after; ++i) {
+        EXPECT_FALSE(c.skips());
+        c.saw(false);
+    }
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < thresholds::relay_calm_skips; ++i)
+            EXPECT_TRUE(c.skips());
+        EXPECT_FALSE(c.skips());
+        c.saw(false);
+    }
+    for (int i = 0; i < thresholds::relay_calm_skips; ++i)
+        EXPECT_TRUE(c.skips());
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(c.skips());
+        c.saw(true);
+    }
+}
+
 TEST(way_table, has_a_contest_for_each_kind_of_message)
 {
     way_table t;
