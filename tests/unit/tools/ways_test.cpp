@@ -52,7 +52,7 @@ TEST(ways, each_kind_says_why)
     boards[1].of(message_kind::heap_untouched, 5000).count(0, false);
     boards[0].of(message_kind::set, 1024).count(2, false);
     boards[1].of(message_kind::eager, 2000).count(0, false);
-    boards[1].arrived(3, 20000);
+    boards[1].arrived(3, 20000, false);
     EXPECT_EQ(tools::ways_table(boards),
               "ways of messages (ns from one to the next, as the last trial measured it)\n"
               "          messages   up to       direct        relay  relay-past  why\n"
