@@ -140,13 +140,14 @@ placed place(Item const& i)
     return {i.displacement, i.tree ? i.tree : make_block(i.unit, i.size).tree};
 }
 
+} // namespace
+
 /// How many items from `first` on are alike and equally far from each other; at least 1.
-template <class Item>
-std::size_t run_length(std::vector<Item> const& items, std::size_t first, bool units) noexcept
+std::size_t gatherer::run_length(list const& items, std::size_t first, bool units) noexcept
 {
     std::size_t n = 1;
     while (first + n < items.size()) {
-        Item const& next = items[first + n];
+        item const& next = items[first + n];
         if (!alike(items[first], next, units))
             break;
         if (n > 1 && next.displacement - items[first + n - 1].displacement != items[first + 1].displacement - items[first].displacement)
@@ -157,11 +158,12 @@ std::size_t run_length(std::vector<Item> const& items, std::size_t first, bool u
 }
 
 /// Makes runs of equal steps loops; empty where that does not pay.
-template <class Item>
-std::vector<Item> fold(std::vector<Item> const& items, bool units)
+gatherer::list gatherer::fold(list const& items, bool units)
 {
-    std::vector<Item> out;
+    list out;
     std::size_t const most = items.size() / gatherer::worthwhile;
+    if (most == 0)
+        return out;
     for (std::size_t i = 0; i < items.size() && out.size() <= most;) {
         std::size_t const n = run_length(items, i, units);
         if (n < gatherer::shortest_run) {
@@ -177,8 +179,6 @@ std::vector<Item> fold(std::vector<Item> const& items, bool units)
     return out;
 }
 
-} // namespace
-
 /// Replaces nested lists by what they hold, where that stays short. False if nothing was to be replaced.
 bool gatherer::flatten()
 {
@@ -193,7 +193,7 @@ bool gatherer::flatten()
     }
     if (!any)
         return false;
-    std::vector<item> const old = std::exchange(items_, {});
+    list const old = std::exchange(items_, {});
     for (item const& i : old) {
         if (!i.tree || i.tree->what == form::loop) {
             if (i.tree)
@@ -258,6 +258,8 @@ placed gatherer::finish()
             return {first.displacement, std::move(made)};
         }
         int below = 0;
+        made->children.reserve(items_.size());
+        made->element_starts.reserve(items_.size() + 1);
         made->element_starts.push_back(0);
         for (item const& i : items_) {
             made->children.push_back(place(i).tree);

@@ -16,6 +16,7 @@
 
 #include "layout/kind.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -77,7 +78,10 @@ private:
         node_pointer tree;  ///< null: a block
     };
     [[nodiscard]] bool flatten();
-    std::vector<item> items_;
+    using list = boost::container::small_vector<item, 4>;
+    [[nodiscard]] static std::size_t run_length(list const&, std::size_t first, bool units) noexcept;
+    [[nodiscard]] static list fold(list const&, bool units);
+    list items_;
     bool units_ = true;
 };
 

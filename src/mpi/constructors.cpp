@@ -5,13 +5,21 @@
 
 #include <towline/error.hpp>
 
+#include <boost/container/small_vector.hpp>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 
 namespace towline::mpi {
 namespace {
 
-using list = std::vector<std::int64_t>;
+using list = boost::container::small_vector<std::int64_t, 8>;
+
+template <class List>
+auto all_of(List const& l)
+{
+    return std::span<typename List::value_type const>(l.data(), l.size());
+}
 
 list read(wide_array values, std::int64_t count, char const* parameter)
 {
@@ -106,7 +114,7 @@ MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_
     datatype& old = get(oldtype, "oldtype");
     list const lengths = read(blocklengths, count, "array_of_blocklengths");
     list const places = read(displacements, count, "array_of_displacements");
-    return given(laid_out([&] { return build(lengths, places, old.layout()); }),
+    return given(laid_out([&] { return build(all_of(lengths), all_of(places), old.layout()); }),
                  (record(combiner, large).count(count).counts(lengths).*displacements_as)(places).type(old));
 }
 
@@ -118,7 +126,7 @@ MPI_Datatype indexed(Build build, int combiner, record& (record::*displacements_
     check_count(count, "count");
     datatype& old = get(oldtype, "oldtype");
     list const places = read(displacements, count, "array_of_displacements");
-    return given(laid_out([&] { return build(blocklength, places, old.layout()); }),
+    return given(laid_out([&] { return build(blocklength, all_of(places), old.layout()); }),
                  (record(combiner, large).count(count).count(blocklength).*displacements_as)(places).type(old));
 }
 
@@ -219,7 +227,7 @@ void type_create_struct(MPI_Count count, wide_array array_of_blocklengths, wide_
         throw failure(MPI_ERR_ARG, fmt::format("array_of_types is a null pointer, and {} entries are wanted", count));
     record call(MPI_COMBINER_STRUCT, large);
     call.count(count).counts(lengths).addresses(displacements);
-    std::vector<layout::datatype> layouts;
+    boost::container::small_vector<layout::datatype, 8> layouts;
     layouts.reserve(lengths.size());
     for (std::size_t i = 0; i < lengths.size(); ++i) {
         datatype* const type = find(array_of_types[i]);
@@ -228,7 +236,7 @@ void type_create_struct(MPI_Count count, wide_array array_of_blocklengths, wide_
         layouts.push_back(type->layout());
         call.type(*type);
     }
-    *newtype = given(laid_out([&] { return layout::structure(lengths, displacements, layouts); }), call);
+    *newtype = given(laid_out([&] { return layout::structure(all_of(lengths), all_of(displacements), all_of(layouts)); }), call);
 }
 
 void type_create_resized(MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype* newtype, bool large)
@@ -247,7 +255,7 @@ void type_create_subarray(int ndims, wide_array array_of_sizes, wide_array array
     list const starts = read(array_of_starts, ndims, "array_of_starts");
     layout::array_order const how = order_of(order);
     datatype& old = get(oldtype, "oldtype");
-    *newtype = given(laid_out([&] { return layout::subarray(sizes, subsizes, starts, how, old.layout()); }),
+    *newtype = given(laid_out([&] { return layout::subarray(all_of(sizes), all_of(subsizes), all_of(starts), how, old.layout()); }),
                      record(MPI_COMBINER_SUBARRAY, large).integer(ndims).counts(sizes).counts(subsizes).counts(starts).integer(order)
                          .type(old));
 }

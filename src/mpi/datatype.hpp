@@ -27,7 +27,7 @@ struct construction {
     few<int, 4> integers;
     few<MPI_Aint, 2> addresses;
     few<MPI_Count, 3> counts;
-    few<ref<datatype>, 1> types;
+    few<ref<datatype>, 3> types;
 };
 
 class datatype final : public object {
