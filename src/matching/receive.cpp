@@ -10,6 +10,8 @@ namespace towline::matching {
 
 bool core::receive_next(pattern const& p, peer from, sink const& to, status& result)
 {
+    if (from == no_peer && size == 2)  // from anywhere: the other one is the likelier of two
+        from = 1 - engine_.rank();
     // Larger messages mostly come another way, and find their receive posted.
     if (from >= size || to.capacity >= std::max<std::uint64_t>(config.eager + 1, behind_shown()) ||
         (to.data == nullptr && to.capacity != 0))

@@ -87,6 +87,25 @@ static void wildcards(void)
     } else {
         MPI_Send(&v, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
     }
+    /* From anywhere, also from oneself. */
+    for (int i = 0; i < 200; ++i) {
+        MPI_Isend(&rank, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, &r[0]);
+        MPI_Isend(&rank, 1, MPI_INT, next(), 8, MPI_COMM_WORLD, &r[1]);
+        int mine = 0, others = 0;
+        for (int k = 0; k < 2; ++k) {
+            MPI_Recv(&v, 1, MPI_INT, MPI_ANY_SOURCE, 8, MPI_COMM_WORLD, &s[0]);
+            CHECK(v == s[0].MPI_SOURCE && (v == rank || v == previous()));
+            mine += v == rank;
+            others += v == previous();
+        }
+        CHECK(size == 1 ? mine == 2 : mine == 1 && others == 1);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Isend(&i, 1, MPI_INT, 0, 9, MPI_COMM_SELF, &r[0]);
+        MPI_Recv(&v, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_SELF, &s[0]);
+        CHECK(v == i && s[0].MPI_SOURCE == 0);
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    }
 }
 
 static void modes(void)
