@@ -17,11 +17,15 @@ inline void copy(std::byte* to, std::byte const* from, std::size_t n) noexcept
         copy_small(to, from, n);
 }
 
-/// Writes the payload of a message, its first cell last. The consumer polls that cell: what is stored there long before the word must be
-/// fetched back from the consumer's cache for the word, which takes as long as a message.
+/// Up to so many bytes the payload is written from its beginning: 240 B one way take 145 ns so, and 175 with the first cell last, where
+/// cores share caches; 545 and 610 on separate ones.
+constexpr std::size_t written_in_order = 6 * cell_bytes;
+
+/// Writes the payload of a message, that of a longer one with its first cell last. The consumer polls that cell: what is stored there long
+/// before the word must be fetched back from the consumer's cache for the word, which takes as long as a message.
 inline void fill(std::byte* to, std::span<std::byte const> head, std::span<std::byte const> body) noexcept
 {
-    if (head.size() > inline_bytes) {
+    if (head.size() > inline_bytes || head.size() + body.size() <= written_in_order) {
         copy(to, head.data(), head.size());
         copy(to + head.size(), body.data(), body.size());
         return;
