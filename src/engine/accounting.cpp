@@ -64,7 +64,7 @@ void ledger::publish() noexcept
     auto advance = [this](job::counter c, std::uint64_t now, std::uint64_t& before) {
         auto const i = static_cast<std::size_t>(c);
         if (now != before && i < counters_.size())
-            counters_[i].store(counters_[i].load(std::memory_order_relaxed) + (now - before), std::memory_order_relaxed);
+            base::add(counters_[i], now - before, true);
         before = now;
     };
     advance(job::counter::messages_sent, messages, published_messages_);

@@ -16,6 +16,7 @@
 // job's counters are at most 64 polls behind; after `drain` they are exact.
 
 #include "base/clock.hpp"
+#include "base/counting.hpp"
 #include "job/control.hpp"
 
 #include <array>
@@ -42,10 +43,7 @@ extern constinit thread_local unsigned thread_shard_number [[gnu::tls_model("ini
 /// Adds to what only the threads of one shard write: no locked instruction for the first 31 threads.
 inline void add_to_shard(unsigned number, std::atomic<std::uint64_t>& what, std::uint64_t amount) noexcept
 {
-    if (number != shared_shard) [[likely]]
-        what.store(what.load(std::memory_order_relaxed) + amount, std::memory_order_release);
-    else
-        what.fetch_add(amount, std::memory_order_release);
+    base::add(what, amount, number != shared_shard, std::memory_order_release);
 }
 
 class ledger {
@@ -76,12 +74,8 @@ public:
     void add(job::counter c, std::uint64_t amount) noexcept
     {
         auto const i = static_cast<std::size_t>(c);
-        if (i >= counters_.size())
-            return;
-        if (one_thread_)
-            counters_[i].store(counters_[i].load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-        else
-            counters_[i].fetch_add(amount, std::memory_order_relaxed);
+        if (i < counters_.size())
+            base::add(counters_[i], amount, one_thread_);
     }
     void block(job::counter number, job::counter bytes, std::uint64_t size) noexcept
     {

@@ -35,7 +35,7 @@ private:
     common const* before_;
 };
 
-/// The mutex of a part, or nothing where one thread at a time calls (setup::one_thread). A locked instruction costs more than it takes itself:
+/// The mutex of a part, or nothing where one thread at a time calls (setup::one_thread). A locked instruction costs more than its own time:
 /// it waits until all earlier stores have left for the cache, those to lines that a peer has, too.
 class part_mutex {
 public:

@@ -2,6 +2,8 @@
 // Which ways the messages and blocks of a rank took, and what each way cost: a board of every rank in the job file (docs/wire.md), for who
 // watches the rank or comes when it has ended.
 
+#include "base/counting.hpp"
+
 #include <array>
 #include <atomic>
 #include <bit>
@@ -55,14 +57,6 @@ struct way_board {
         return std::uint64_t{1} << (size_class + first_bits);
     }
 
-    static void add_one(std::atomic<std::uint64_t>& count, bool is_shared) noexcept
-    {
-        if (is_shared)
-            count.fetch_add(1, std::memory_order_relaxed);
-        else
-            count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    }
-
     /// Messages of one kind and size class, of all peers. Written by the rank; each number is true by itself.
     struct messages {
         std::array<std::atomic<std::uint64_t>, message_ways.size()> sent;
@@ -72,14 +66,17 @@ struct way_board {
         std::array<std::atomic<std::uint32_t>, message_ways.size()> won;
 
         /// `is_shared`: several threads may count at once.
-        void count(std::size_t way, bool is_shared) noexcept { add_one(sent[way], is_shared); }
+        void count(std::size_t way, bool is_shared) noexcept { base::add(sent[way], 1, !is_shared); }
     };
     [[nodiscard]] messages& of(message_kind kind, std::uint64_t bytes) noexcept
     {
         return sent[static_cast<std::size_t>(kind)][class_of(bytes)];
     }
     /// `is_shared`: several threads may count at once.
-    void arrived(std::size_t way, std::uint64_t bytes, bool is_shared) noexcept { add_one(blocks[way][class_of(bytes)], is_shared); }
+    void arrived(std::size_t way, std::uint64_t bytes, bool is_shared) noexcept
+    {
+        base::add(blocks[way][class_of(bytes)], 1, !is_shared);
+    }
 
     std::array<std::array<messages, sizes>, message_kinds.size()> sent;
     std::array<std::array<std::atomic<std::uint64_t>, sizes>, block_ways.size()> blocks;

@@ -122,7 +122,7 @@ bool relays::count(choice c, bool is_relayed, std::uint64_t bytes) noexcept
 
 [[gnu::always_inline]] inline relays::held_path relays::take_path(peer to) noexcept
 {
-    if (to >= common_.size || to == rank_ || sends_.holds_back(to))
+    if (to >= common_.size || to == common_.engine_.rank() || sends_.holds_back(to))
         return nullptr;
     relay_path* path = paths_[to].load(std::memory_order_acquire);
     if (path == nullptr) [[unlikely]]
@@ -277,7 +277,7 @@ bool relays::pass_on(relay_path& path, peer to, packed_envelope e, std::uint64_t
     return true;
 }
 
-relays::relays(common& c, sends const& s) : common_(c), sends_(s), rank_(c.engine_.rank()), board_(c.engine_.ways()), paths_(c.size) {}
+relays::relays(common& c, sends const& s) : common_(c), sends_(s), board_(c.engine_.ways()), paths_(c.size) {}
 
 relays::~relays()
 {

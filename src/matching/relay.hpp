@@ -61,7 +61,9 @@ struct relay_path {
     {
         if (threaded)
             return !busy.exchange(true, std::memory_order_acquire);
-        return !busy.load(std::memory_order_relaxed) && (busy.store(true, std::memory_order_relaxed), true);
+        bool const was_busy = busy.load(std::memory_order_relaxed);
+        busy.store(true, std::memory_order_relaxed);
+        return !was_busy;
     }
     /// The last message has not been taken yet. (Reads a line that its receiver may be writing.)
     [[nodiscard]] bool is_under_way() const noexcept { return !places[next ^ 1].is_free(); }
@@ -131,7 +133,6 @@ private:
 
     common& common_;
     sends const& sends_;
-    peer const rank_;
     job::way_board* const board_;  ///< null: nobody looks
     base::sparse_array<std::atomic<relay_path*>> paths_;  ///< by peer; null: none so far
     std::atomic<std::uint64_t> bytes_{0};                ///< of all blocks

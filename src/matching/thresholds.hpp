@@ -42,8 +42,9 @@ inline constexpr std::uint32_t relay_looks = 4096;
 /// The memory of what was sent lately, by which rewritten data are recognized, covers this many bytes of messages.
 inline constexpr std::uint64_t relay_remembers = std::uint64_t{256} << 20;
 /// After so many messages of one size class that had not been rewritten, only each (relay_calm_skips + 1)-th is looked at. (A look takes 14
-/// to 25 ns, a tenth of an untouched message of 8 KiB; a program that begins to rewrite is noticed so many messages later.)
-inline constexpr std::uint8_t relay_calm_after = 16, relay_calm_skips = 7;
+/// to 25 ns, a tenth of an untouched message of 8 KiB; a program that begins to rewrite is noticed so many messages later. Not each eighth:
+/// of programs that send 4 or 8 messages in a turn always the same one would be looked at.)
+inline constexpr std::uint8_t relay_calm_after = 16, relay_calm_skips = 6;
 
 // Unpacking.
 

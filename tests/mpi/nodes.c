@@ -1,9 +1,13 @@
-/* What MPI tells of nodes: ranks that share memory, and whether they share a clock. Run by tests/programs/hosts_test.py. */
+/* What MPI tells of nodes: ranks that share memory, and whether they share a clock. And that nothing listens in a job of one node. Run by
+   tests/programs/hosts_test.py. */
 #include "check.h"
 
+#include <dirent.h>
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ranks of several nodes never share hardware, though their machines number it alike. */
 static void check_hardware(int all)
@@ -38,6 +42,42 @@ static void check_hardware(int all)
     MPI_Comm_free(&part);
 }
 
+static int is_of_a_network(unsigned long inode)
+{
+    char const* const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6", "/proc/self/net/tcp", "/proc/self/net/tcp6"};
+    for (int t = 0; t < 4; t++) {
+        FILE* const file = fopen(tables[t], "r");
+        char line[512];
+        unsigned long there = 0;
+        int found = 0;
+        while (file != NULL && !found && fgets(line, sizeof line, file) != NULL)
+            found = sscanf(line, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %lu", &there) == 1 && there == inode;
+        if (file != NULL)
+            fclose(file);
+        if (found)
+            return 1;
+    }
+    return 0;
+}
+
+/* A rank has sockets of a network where its job has several nodes, and only there. */
+static void check_sockets(int has_several_nodes)
+{
+    int found = 0;
+    DIR* const all = opendir("/proc/self/fd");
+    CHECK(all != NULL);
+    for (struct dirent const* one; (one = readdir(all)) != NULL;) {
+        char target[64];
+        unsigned long inode = 0;
+        ssize_t const n = readlinkat(dirfd(all), one->d_name, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        if (sscanf(target, "socket:[%lu]", &inode) == 1)
+            found += is_of_a_network(inode);
+    }
+    closedir(all);
+    CHECK((found != 0) == has_several_nodes);
+}
+
 int main(int argc, char** argv)
 {
     MPI_Comm here = MPI_COMM_NULL;
@@ -55,6 +95,7 @@ int main(int argc, char** argv)
     CHECK(flag == 1 && *global == (size == all));
     MPI_Comm_free(&here);
     check_hardware(all);
+    check_sockets(atoi(getenv("MPI_LOCALNRANKS")) != all);
     MPI_Finalize();
     return 0;
 }

@@ -156,7 +156,8 @@ std::vector<job> jobs(int p, int root, std::uint64_t n, bool over)
         return w;
     };
     begin("allgatherv", [&](int r) { return row(r, (*counts)[at(r)]); },
-          [&](int r) { return listed([=](int other) { return over && other == r; }); }, [&](int) { return listed([](int) { return true; }); },
+          [&](int r) { return listed([=](int other) { return over && other == r; }); },
+          [&](int) { return listed([](int) { return true; }); },
           [=](int r, auto* in, auto* out) { return col::allgatherv(over ? in_place : in, (*sizes)[at(r)], out, *sizes, *places); });
     for (bool const commutative : {true, false}) {
         col::combination const how = commutative ? sums : compositions;
@@ -165,7 +166,8 @@ std::vector<job> jobs(int p, int root, std::uint64_t n, bool over)
               [&](int) { return combined(p, n, commutative); },
               [=](int, auto* in, auto* out) { return col::allreduce(over ? in_place : in, out, n, how); });
         begin(("reduce" + what).c_str(), [&](int r) { return row(r, n); },
-              at_root([&](int r) { return over ? row(r, n) : words(n, 0xaaaa); }), at_root([&](int) { return combined(p, n, commutative); }),
+              at_root([&](int r) { return over ? row(r, n) : words(n, 0xaaaa); }),
+              at_root([&](int) { return combined(p, n, commutative); }),
               [=](int r, auto* in, auto* out) { return col::reduce(over && r == root ? in_place : in, out, n, how, root); });
         begin(("reduce_scatter_block" + what).c_str(), [&](int r) { return row(r, all); },
               [&](int r) { return over ? row(r, all) : words(n, 0xaaaa); },
@@ -179,7 +181,8 @@ std::vector<job> jobs(int p, int root, std::uint64_t n, bool over)
         std::uint64_t total = 0;
         for (std::uint64_t const size : *counts)
             total += size;
-        begin(("reduce_scatter" + what).c_str(), [&](int r) { return row(r, total); }, [&](int r) { return words((*counts)[at(r)], 0xaaaa); },
+        begin(("reduce_scatter" + what).c_str(), [&](int r) { return row(r, total); },
+              [&](int r) { return words((*counts)[at(r)], 0xaaaa); },
               [&](int r) {
                   words const sum = combined(p, total, commutative);
                   auto first = sum.begin();

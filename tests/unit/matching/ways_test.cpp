@@ -195,7 +195,7 @@ TEST(laid_way_table, has_contests_for_each_layout_and_forgets_the_older_of_two_i
     EXPECT_EQ(c.best(), send_way::direct);
 }
 
-TEST(calm, looks_at_one_message_in_eight_once_many_were_left_alone)
+TEST(calm, looks_at_few_messages_once_many_were_left_alone)
 {
     namespace thresholds = towline::matching::thresholds;
     towline::matching::calm c;
