@@ -92,7 +92,8 @@ void background::watch()
     while (!stopped()) {
         changed_.wait_for(lock, nap, stopped);
         std::uint64_t const now = poller_.foreground_polls.load(std::memory_order_relaxed);
-        if (now != seen) {
+        // A thread that yields its core polls as soon as it has one again: nobody would poll sooner.
+        if (now != seen || poller_.yielding_waiters.load(std::memory_order_relaxed) != 0) {
             seen = now;
             nap = std::min(nap * 2, last);
             continue;

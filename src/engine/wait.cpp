@@ -243,6 +243,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         bool begun = false;
         bool told = false;
         bool progressed = false;
+        bool yields = false;
         bool guarded = false;  // others may have relied on this wait to poll
         long_wait about;  // nothing in it before `begun`
         explicit slow_wait(poller& p) noexcept : m(p) {}  // NOLINT: as it says
@@ -253,6 +254,11 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             std::int64_t const now = base::monotonic_ns();
             about = {what, detail, now, now, false};
             m.slow_waiters.fetch_add(1, std::memory_order_seq_cst);
+        }
+        void set_yields(bool now) noexcept
+        {
+            if (std::exchange(yields, now) != now)
+                m.yielding_waiters.fetch_add(now ? 1U : ~0U, std::memory_order_relaxed);
         }
         void tell()
         {
@@ -266,6 +272,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         }
         ~slow_wait()
         {
+            set_yields(false);
             if (!begun)
                 return;
             m.slow_waiters.fetch_sub(1, std::memory_order_seq_cst);
@@ -334,6 +341,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         if (has_berth && ((!held.token && idle >= spins + (crowded ? thresholds::yields_crowded : yields)) ||
                           (idle >= spins + yields && event_sleepers_.load(std::memory_order_relaxed) != 0))) {
             held.let_go();
+            slow.set_yields(false);
             slow.begin(what, detail);
             auto const how = sleep_in_berth(what, limit, *detail);
             idle = how == berth_end::woken ? 0 : spins + yields;  // nothing is there: sleep again, perhaps where senders wake this thread
@@ -343,6 +351,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         }
         if (idle < spins + yields) {
             yielded = true;
+            slow.set_yields(true);
             if (crowded)
                 held.let_go();  // a thread that runs meanwhile may need it
             switch (yield_core()) {
@@ -353,6 +362,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             continue;
         }
         held.let_go();
+        slow.set_yields(false);
         slow.begin(what, detail);
         slow.guarded = true;
         event_sleepers_.fetch_add(1, std::memory_order_seq_cst);
