@@ -186,7 +186,7 @@ void fetching::on_pull(peer source, std::span<std::byte const> payload)
                   kept->size, kept->data, source);
         return;
     }
-    pulls_.push_back({source, *m});
+    pulls_.push_back({this, source, *m});
     common_.work.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -203,35 +203,50 @@ bool fetching::serve(pull& job)
             return false;
         std::uint64_t const n = std::min(room, job.what.bytes);
         wire::piece_header const header{job.what.fetch, job.what.offset};
-        auto const status =
-            p.via->try_send(job.to, wire::piece, wire::bytes_of(header), {static_cast<std::byte const*>(kept->data) + job.what.offset, n});
+        auto const status = p.via->try_send_lent(job.to, wire::piece, wire::bytes_of(header),
+                                                 {static_cast<std::byte const*>(kept->data) + job.what.offset, n}, &loan_ended, &job);
         if (status == transport::send_status::busy)
             return false;
         if (status == transport::send_status::unreachable) {
             out_.suspect(job.to);
             return true;
         }
+        if (status == transport::send_status::lent && job.loans++ == 0)
+            (void)pending_.add_loan(job.what.id, job.to);
         job.what.offset += n;
         job.what.bytes -= n;
     }
     return true;
 }
 
+/// The message may have waited for this: see outbox::add_loan.
+void fetching::loan_ended(void* context, bool /*ok*/)
+{
+    pull& job = *static_cast<pull*>(context);
+    if (--job.loans != 0)
+        return;
+    fetching& owner = *job.owner;
+    owner.pending_.end_loan(job.what.id, job.to);
+    owner.lent_.remove_if([&](pull const& p) { return &p == &job; });
+}
+
 void fetching::serve_pulls()
 {
     // Requests of one peer are served in their order; a peer without room does not hold up the others.
     std::vector<peer> blocked;
-    for (std::size_t n = pulls_.size(); n != 0; --n) {
-        pull job = pulls_.front();
-        pulls_.pop_front();
-        bool const wait = std::find(blocked.begin(), blocked.end(), job.to) != blocked.end();
-        if (!wait && serve(job)) {
-            common_.work_done();
-        } else {
-            if (!wait)
-                blocked.push_back(job.to);
-            pulls_.push_back(job);
+    for (auto next = pulls_.begin(); next != pulls_.end();) {
+        auto const job = next++;
+        if (std::find(blocked.begin(), blocked.end(), job->to) != blocked.end())
+            continue;
+        if (!serve(*job)) {
+            blocked.push_back(job->to);
+            continue;
         }
+        common_.work_done();
+        if (job->loans != 0)
+            lent_.splice(lent_.end(), pulls_, job);
+        else
+            pulls_.erase(job);
     }
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/slot_table.hpp"
 
-#include <deque>
+#include <list>
 #include <mutex>
 #include <vector>
 
@@ -63,8 +63,10 @@ private:
     };
     /// Bytes that a peer asked for.
     struct pull {
+        fetching* owner;
         peer to;
-        wire::pull_message what;
+        wire::pull_message what;  ///< what was not sent yet
+        std::uint32_t loans = 0;  ///< pieces that the transport still reads from the block
     };
 
     void on_pull(peer source, std::span<std::byte const> payload);
@@ -76,6 +78,7 @@ private:
     static void get_ended(void* context, bool ok);
     void serve_pulls();
     [[nodiscard]] bool serve(pull&);
+    static void loan_ended(void* context, bool ok);
 
     common& common_;
     sender& out_;
@@ -85,7 +88,8 @@ private:
     part_mutex gets_mutex_{common_};
     std::vector<get> gets_;
     std::vector<get_context*> gets_under_way_;
-    std::deque<pull> pulls_;
+    std::list<pull> pulls_;
+    std::list<pull> lent_;  ///< all is sent, but there are loans
 };
 
 } // namespace towline::engine

@@ -32,7 +32,7 @@ sending* outbox::locate(std::uint64_t id, peer from) noexcept
     return slot != nullptr && slot->to == from ? slot : nullptr;
 }
 
-outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what)
+outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what, bool ok)
 {
     ended result;
     std::lock_guard lock(mutex_);
@@ -43,6 +43,11 @@ outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what)
     if (what == 0)
         return result;
     result.known = true;
+    if (slot->loans != 0) {
+        slot->late |= what;
+        slot->late_ok = slot->late_ok && ok;
+        return result;
+    }
     if ((what & wire::wants_released) != 0) {
         result.sent = std::exchange(slot->sent, {});
         result.kept = std::exchange(slot->kept, {});
@@ -64,6 +69,32 @@ std::optional<kept_block> outbox::find(std::uint64_t id, peer from, std::uint64_
         return std::nullopt;
     slot->copied_from = true;
     return slot->kept[block];
+}
+
+bool outbox::add_loan(std::uint64_t id, peer to)
+{
+    std::lock_guard lock(mutex_);
+    sending* const slot = locate(id, to);
+    if (slot == nullptr)
+        return false;
+    ++slot->loans;
+    return true;
+}
+
+void outbox::end_loan(std::uint64_t id, peer to)
+{
+    std::uint64_t late = 0;
+    bool ok = true;
+    {
+        std::lock_guard lock(mutex_);
+        sending* const slot = locate(id, to);
+        if (slot == nullptr || --slot->loans != 0)
+            return;
+        late = std::exchange(slot->late, 0);
+        ok = slot->late_ok;
+    }
+    if (late != 0)
+        finish(close(id, to, late), ok);
 }
 
 std::optional<peer> outbox::copier()
@@ -113,7 +144,7 @@ void outbox::fail(peer to)
         });
     }
     for (std::uint64_t const id : ids)
-        finish(close(id, to, wire::wants_delivered | wire::wants_released), false);
+        finish(close(id, to, wire::wants_delivered | wire::wants_released, false), false);
 }
 
 void outbox::clear()
@@ -134,11 +165,12 @@ void outbox::on_done(peer source, std::span<std::byte const> payload)
     auto const m = wire::read_whole<wire::done_message>(payload);
     if (!m)
         return common_.drop(source, fmt::format("an acknowledgement of {} bytes", payload.size()));
-    auto e = close(m->id_flags >> wire::flag_bits, source, m->id_flags & wire::flag_mask);
+    bool const ok = (m->id_flags & wire::was_refused) == 0;
+    auto e = close(m->id_flags >> wire::flag_bits, source, m->id_flags & wire::flag_mask, ok);
     if (!e.known)
         return common_.drop(source,
                             fmt::format("an acknowledgement of message {:#x}, which waits for none", m->id_flags >> wire::flag_bits));
-    finish(std::move(e), (m->id_flags & wire::was_refused) == 0);
+    finish(std::move(e), ok);
 }
 
 } // namespace towline::engine

@@ -31,6 +31,9 @@ struct sending {
     completion delivered;
     std::vector<kept_block> kept;  ///< indexed by block; empty where nothing needs to be kept
     bool copied_from = false;      ///< the receiver asked for help, a push or bytes: it is in the middle of copying what was lent
+    std::uint32_t loans = 0;       ///< see outbox::add_loan
+    std::uint64_t late = 0;        ///< wire::wants_*: of `waiting`, what ends with the last loan
+    bool late_ok = true;
 };
 
 class outbox {
@@ -47,9 +50,13 @@ public:
         completion delivered;
         std::vector<kept_block> kept;
     };
-    [[nodiscard]] ended close(std::uint64_t id, peer from, std::uint64_t what);
+    [[nodiscard]] ended close(std::uint64_t id, peer from, std::uint64_t what, bool ok = true);
     /// A kept block, for a receiver that copies it. It stays until the message is closed, which happens under the polling token only.
     [[nodiscard]] std::optional<kept_block> find(std::uint64_t id, peer from, std::uint64_t block);
+    /// The transport reads a kept block of the message until `end_loan`: until then the message keeps its blocks, though its receiver, or
+    /// its receiver's death, may end it. The poller only. False: there is no such message.
+    [[nodiscard]] bool add_loan(std::uint64_t id, peer to);
+    void end_loan(std::uint64_t id, peer to);
     /// Messages whose lent blocks are still out.
     [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }
     /// A peer that is in the middle of copying a block, as far as it has said.

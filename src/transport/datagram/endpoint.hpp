@@ -181,6 +181,7 @@ private:
     std::span<received> catch_;
     std::size_t catch_at_ = 0;
     std::uint32_t packet_at_ = 0;    ///< in catch_[catch_at_]
+    bool loans_ended_ = false;       ///< by packets of this poll
     packet_in_hand current_;
 };
 

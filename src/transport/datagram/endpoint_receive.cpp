@@ -26,6 +26,8 @@ int endpoint::poll(int budget, receiver& to, std::int64_t now)
     }
     int run = tell(to);
     for (int catches = 0; run < budget;) {
+        if (loans_ended_)
+            run += tell(to);  // first: a message in the same packet may say that its sender's data was used
         if (current_.any) {
             bool stuck = false;
             run += deliver(budget - run, to, stuck);
@@ -162,6 +164,7 @@ void endpoint::accept_ack(activity& a, wire::header const& h, std::span<std::byt
         a.window = std::min(a.window + news.acked, config_.most_in_flight);
     }
     if (a.out.has_ended()) {
+        loans_ended_ = true;
         a.out.take_ended(ended_);
         work_.store(true, std::memory_order_release);
     }
@@ -285,6 +288,7 @@ void endpoint::serve_waiting(std::int64_t now)
 /// Calls what waits to be called: completions, and reports of peers that are lost.
 int endpoint::tell(receiver& to)
 {
+    loans_ended_ = false;
     if (!work_.load(std::memory_order_acquire))
         return 0;
     std::vector<send_window::ended_loan> ended;

@@ -1,6 +1,7 @@
 #include "transport/datagram/receive_window.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace towline::transport::datagram {
@@ -28,7 +29,8 @@ receive_window::verdict receive_window::arrive(std::uint32_t number, std::span<s
             return verdict::duplicate;
         place.block = pool_.take();
         place.bytes = static_cast<std::uint32_t>(payload.size());
-        std::ranges::copy(payload, place.block);
+        if (!payload.empty())
+            std::memcpy(place.block, payload.data(), payload.size());
     } catch (std::bad_alloc const&) {
         return verdict::refused;
     }
