@@ -141,7 +141,7 @@ struct side {
             environments.push_back(std::make_unique<environment>(s, v, rank));
             auto l = dg::open_udp_link({.address = here, .max_datagram = 1472});
             if (variants[v].faulty)
-                l = dg::make_faulty(std::move(l), {.loss = variants[v].loss, .seed = rank + 17});
+                l = dg::make_faulty(std::move(l), {}, {.loss = variants[v].loss, .seed = rank + 17});  // lost on the way: trains leave whole
             components.push_back(dg::make(std::move(l), *environments[v], variants[v].config));
             components.back()->one_thread();
             install(*components.back());
@@ -206,11 +206,26 @@ struct side {
             if (!is_stamped(m, s.expected++))
                 ++s.all.bad;
         }, this);
+        c.set_part_handler(
+            3, sizeof(std::uint64_t),
+            [](void* p, transport::peer, std::span<std::byte const> head, std::size_t at, std::span<std::byte const> m) {
+                static_cast<side*>(p)->take_part(head, at, m);
+            },
+            this);
         c.set_handler(4, [](void* p, transport::peer from, std::span<std::byte const> m) {
             auto& s = *static_cast<side*>(p);
             s.answer(from, 2, m);
             s.expected = 0;
         }, this);
+    }
+    /// The parts of a message go where the message is to be, as an engine does it.
+    void take_part(std::span<std::byte const> head, std::size_t at, std::span<std::byte const> m)
+    {
+        std::uint64_t number = 0;
+        std::memcpy(&number, head.data(), sizeof number);
+        if (at == head.size() && number != expected++)
+            ++all.bad;
+        std::memcpy(buffer.data() + at, m.data(), m.size());
     }
     void answer(transport::peer to, transport::handler_id id, std::span<std::byte const> m)
     {

@@ -73,6 +73,7 @@ constexpr std::array table{
     rule{r::alltoall,       a::node_shares,      leader_block, 1, many,          several_nodes | even_nodes, 2},
     rule{r::alltoall,       a::bruck,            256,         8},
     rule{r::alltoall,       a::pairwise_windows, 32 * KiB},
+    rule{r::alltoall,       a::pairwise_windows, 1024 * KiB,  1, many,           several_nodes},
     rule{r::alltoall,       a::pairwise},
     rule{r::alltoallv,      a::over_lanes,       any,         1, many,           one_node},
     rule{r::alltoallv,      a::pairwise_windows},

@@ -22,6 +22,12 @@ void fetching::install(transport::component& t)
 {
     handle<&fetching::on_pull>(t, wire::pull, *this);
     handle<&fetching::on_piece>(t, wire::piece, *this);
+    t.set_part_handler(
+        wire::piece, sizeof(wire::piece_header),
+        [](void* self, peer source, std::span<std::byte const> beginning, std::size_t at, std::span<std::byte const> bytes) {
+            static_cast<fetching*>(self)->on_part(source, beginning, at, bytes);
+        },
+        this);
 }
 
 void fetching::work()
@@ -93,20 +99,32 @@ void fetching::on_piece(peer source, std::span<std::byte const> payload)
     auto const header = wire::read<wire::piece_header>(payload);
     if (!header)
         return common_.drop(source, fmt::format("a piece of {} bytes", payload.size()));
-    auto const bytes = payload.subspan(sizeof *header);
+    take(source, header->fetch, header->offset, payload.subspan(sizeof *header));
+}
+
+void fetching::on_part(peer source, std::span<std::byte const> beginning, std::size_t at, std::span<std::byte const> bytes)
+{
+    auto const header = wire::read<wire::piece_header>(beginning);
+    take(source, header->fetch, header->offset + (at - sizeof *header), bytes);
+}
+
+/// Bytes of a block, in any order, but each once: they end the fetch when they are as many as the block has.
+void fetching::take(peer source, std::uint64_t fetch, std::uint64_t offset, std::span<std::byte const> bytes)
+{
     message_state* ended = nullptr;
     bool ok = true;
     {
         std::unique_lock lock(mutex_);
-        arriving* const f = arriving_.find(header->fetch);
+        arriving* const f = arriving_.find(fetch);
         if (f == nullptr || f->from != source) {
             lock.unlock();
             return common_.drop(source, "a piece that nobody waits for");
         }
-        if (header->offset == wire::refused || header->offset != f->arrived || bytes.empty() || bytes.size() > f->asked - f->arrived) {
+        if (offset == wire::refused || bytes.empty() || offset > f->asked || bytes.size() > f->asked - offset ||
+            bytes.size() > f->asked - f->arrived) {
             ok = false;
         } else {
-            std::memcpy(f->destination + f->arrived, bytes.data(), bytes.size());
+            std::memcpy(f->destination + offset, bytes.data(), bytes.size());
             f->arrived += bytes.size();
             std::uint64_t const half = window_of(common_.peers[source]) / 2;
             if (f->asked < f->size && f->asked - f->arrived <= half)

@@ -71,6 +71,8 @@ private:
 
     void on_pull(peer source, std::span<std::byte const> payload);
     void on_piece(peer source, std::span<std::byte const> payload);
+    void on_part(peer source, std::span<std::byte const> beginning, std::size_t at, std::span<std::byte const> bytes);
+    void take(peer source, std::uint64_t fetch, std::uint64_t offset, std::span<std::byte const> bytes);
     void ask_for(arriving&, std::uint64_t bytes);
     [[nodiscard]] std::uint64_t window_of(peer_state const&) const noexcept;
     void begin_gets();

@@ -38,6 +38,11 @@ struct capabilities {
 /// Called for each arriving message. `payload` is a view into the transport's memory (aligned to 8), valid until the handler returns.
 using handler = void (*)(void* context, peer source, std::span<std::byte const> payload);
 
+/// Called for a part of a message: `bytes`, which begin at `at` in it. `beginning`: its first bytes, as many as were asked for; they lie in
+/// no part. Each other byte comes once, in any order; what the message says together is told to nobody. All spans as for a handler.
+using part_handler = void (*)(void* context, peer source, std::span<std::byte const> beginning, std::size_t at,
+                              std::span<std::byte const> bytes);
+
 /// The handler of a message of at most max_inline bytes, and the lengths of its two parts: one word, so that all arguments of a send stay
 /// in registers.
 struct inline_shape {
@@ -83,6 +88,11 @@ public:
 
     /// Installs the handler of an id (before messages with it can arrive). Not thread-safe against `poll`.
     virtual void set_handler(handler_id, handler, void* context) = 0;
+    /// Allows the component to give messages of an id in parts, where it would have to join them: the receiver puts the bytes where they
+    /// belong, without a copy of the whole. Of a message that comes whole, its handler is called. `beginning`: at most most_beginning. As
+    /// set_handler.
+    virtual void set_part_handler(handler_id, std::size_t /*beginning*/, part_handler, void* /*context*/) {}
+    static constexpr std::size_t most_beginning = 32;
     /// Installs what is called when a peer is lost for another reason than its death. As set_handler. Without one, the peer falls silent.
     void set_failure_handler(failure function, void* context) noexcept
     {

@@ -35,6 +35,7 @@ struct world {
     std::vector<std::unique_ptr<dg::sim::memory_environment>> environments;
     std::vector<std::unique_ptr<transport::component>> all;
     std::uint64_t heard_of_good = 0;
+    unsigned read_of_parts = 0;
     std::uint32_t index = 0;  ///< of the bad one at the victim
 
     world()
@@ -54,6 +55,16 @@ struct world {
         }
         all[victim]->set_handler(
             1, [](void* p, peer source, std::span<std::byte const>) { static_cast<world*>(p)->heard_of_good += source == good; }, this);
+        // Handler 2 takes parts, and reads all of them; where it may put them is its own affair.
+        all[victim]->set_part_handler(
+            2, 8,
+            [](void* p, peer, std::span<std::byte const> head, std::size_t, std::span<std::byte const> bytes) {
+                for (std::byte const b : head)
+                    static_cast<world*>(p)->read_of_parts ^= static_cast<unsigned>(b);
+                for (std::byte const b : bytes)
+                    static_cast<world*>(p)->read_of_parts ^= static_cast<unsigned>(b);
+            },
+            this);
         for (peer const r : {bad, good}) {
             static_cast<void>(all[r]->try_send(victim, 1, {}, {}));
             for (int i = 0; i < 4; ++i)

@@ -28,6 +28,7 @@ struct piece {
     wire::record_part part;
     std::uint16_t bytes;
     std::uint32_t place;
+    towline::transport::handler_id handler = 1;
 };
 
 /// A data packet, or an ack with `words` of bitmap.
@@ -39,7 +40,7 @@ void add_packet(file& f, wire::kind kind, std::uint32_t number, std::uint32_t ac
         .form = wire::form_of(kind), .flags = flags, .level = 100, .number = number, .acknowledged = acknowledged, .index = 0};
     add(packet, &h, sizeof h);
     for (piece const& p : pieces) {
-        wire::record_head const r{.bytes = p.bytes, .handler = 1, .part = p.part, .place = p.place};
+        wire::record_head const r{.bytes = p.bytes, .handler = p.handler, .part = p.part, .place = p.place};
         add(packet, &r, sizeof r);
         packet.resize(packet.size() + wire::padded(p.bytes));
     }
@@ -53,7 +54,7 @@ void add_packet(file& f, wire::kind kind, std::uint32_t number, std::uint32_t ac
 /// What a peer might really send after it was met: its first packet had number 100.
 std::vector<file> seeds()
 {
-    std::vector<file> all(4);
+    std::vector<file> all(5);
     add_packet(all[0], wire::kind::data, 101, 100, {{wire::whole, 0, 0}, {wire::whole, 5, 0}});
     add_packet(all[0], wire::kind::data, 102, 100, {{wire::first, 8, 24}});
     add_packet(all[0], wire::kind::data, 103, 100, {{wire::more, 8, 8}, {wire::more, 8, 16}});
@@ -65,6 +66,10 @@ std::vector<file> seeds()
     add_packet(all[3], wire::kind::data, 101, 100, {{wire::first, 40, 60000}}, {}, wire::partial);
     for (std::uint32_t i = 0; i < 3; ++i)
         add_packet(all[3], wire::kind::data, 102 + i, 100, {{wire::more, 40, 40 + 40 * i}});
+    // In parts: two come before their turn, one of them twice; one claims a place that is not its own.
+    add_packet(all[4], wire::kind::data, 101, 100, {{wire::first, 40, 200, 2}}, {}, wire::partial);
+    for (auto const& [number, place] : {std::pair{103U, 80U}, {104U, 120U}, {103U, 80U}, {105U, 80U}, {102U, 40U}})
+        add_packet(all[4], wire::kind::data, number, 100, {{wire::more, 40, place, 2}});
     return all;
 }
 

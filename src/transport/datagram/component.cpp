@@ -38,6 +38,11 @@ public:
     }
 
     void set_handler(handler_id id, handler function, void* context) override { handlers_.set(id, function, context); }
+    void set_part_handler(handler_id id, std::size_t beginning, part_handler function, void* context) override
+    {
+        part_handlers_[id] = {function, context};
+        end_.set_parts(id, beginning);
+    }
     std::size_t max_eager_to(peer p) const override { return p < size_ ? end_.max_eager_to(p) : caps_.max_eager; }
     void one_thread() noexcept override { end_.one_thread(); }
 
@@ -72,6 +77,10 @@ private:
     [[nodiscard]] std::int64_t now() const noexcept { return time_.now(time_.context); }
 
     bool message(peer source, handler_id id, std::span<std::byte const> payload) override { return handlers_.run(id, source, payload); }
+    void part(peer source, handler_id id, std::span<std::byte const> beginning, std::size_t at, std::span<std::byte const> bytes) override
+    {
+        part_handlers_[id].function(part_handlers_[id].context, source, beginning, at, bytes);
+    }
     void lost(peer who, std::string const& why, bool link_only) override
     {
         if (link_only)
@@ -87,6 +96,10 @@ private:
     std::unique_ptr<link> link_;
     capabilities caps_;
     handler_table handlers_;
+    struct {
+        part_handler function = nullptr;
+        void* context = nullptr;
+    } part_handlers_[256];
     endpoint end_;
 };
 

@@ -8,7 +8,7 @@
 // which is sent after a time of silence. Nothing is sent again because of silence alone: a peer that computes answers nobody.
 //
 // Threads: any thread sends; one thread at a time polls. One mutex guards everything but what only the poller touches (`catch_`,
-// `current_`, and of each activity `join`); no handler or completion runs under it.
+// `current_`, `early_`, and of each activity `join`); no handler or completion runs under it.
 
 #include "transport/datagram/config.hpp"
 #include "transport/datagram/environment.hpp"
@@ -31,6 +31,8 @@ public:
     virtual ~receiver() = default;
     /// A message. False: nothing is installed for its handler.
     virtual bool message(peer source, handler_id, std::span<std::byte const> payload) = 0;
+    /// A part of one (part_handler), of a handler for which endpoint::set_parts was called.
+    virtual void part(peer source, handler_id, std::span<std::byte const> beginning, std::size_t at, std::span<std::byte const> bytes) = 0;
     /// Nothing goes to this peer any more. `link_only`: it may live, but does not answer.
     virtual void lost(peer, std::string const& why, bool link_only) = 0;
 };
@@ -55,6 +57,8 @@ public:
     /// component::max_eager_to: for a message that makes one train to that peer.
     [[nodiscard]] std::size_t max_eager_to(peer) const;
     void one_thread() noexcept { alone_ = true; }
+    /// component::set_part_handler.
+    void set_parts(handler_id id, std::size_t beginning) noexcept { parts_[id] = static_cast<std::uint8_t>(beginning); }
 
     /// component::try_send. Requires head and body to be at most max_eager bytes together.
     [[nodiscard]] send_status send(peer, handler_id, std::span<std::byte const> head, std::span<std::byte const> body, std::int64_t now);
@@ -82,6 +86,11 @@ private:
         std::span<std::byte const> payload;
         std::size_t at = 0;
         std::byte* block = nullptr;  ///< where it was held; null: it lies in the catch
+    };
+    /// A part of a message from a packet that came before its turn.
+    struct part_in_hand {
+        peer who = 0;
+        joiner::step what{};
     };
     struct report {
         peer who;
@@ -133,7 +142,7 @@ private:
     void write_header(std::byte* to, activity const&, wire::kind, std::uint8_t flags, std::uint32_t number) const noexcept;
 
     // endpoint_receive.cpp
-    bool next_packet(std::int64_t now);
+    bool next_packet(std::int64_t now, receiver&);
     void accept(std::span<std::byte> packet, link_address const& from, std::int64_t now);
     [[nodiscard]] bool open_packet(activity&, wire::header const&, std::span<std::byte>& packet, std::size_t& begin) const noexcept;
     void accept_ack(activity&, wire::header const&, std::span<std::byte const> words, std::int64_t now);
@@ -155,6 +164,7 @@ private:
     std::uint32_t index_base_;
     std::size_t overhead_;
     bool alone_ = false;
+    part_beginnings parts_{};
 
     std::mutex mutable mutex_;
     block_pool pool_;
@@ -183,6 +193,7 @@ private:
     std::uint32_t packet_at_ = 0;    ///< in catch_[catch_at_]
     bool loans_ended_ = false;       ///< by packets of this poll
     packet_in_hand current_;
+    part_in_hand early_;
 };
 
 } // namespace towline::transport::datagram

@@ -51,7 +51,7 @@ int endpoint::poll(int budget, receiver& to, std::int64_t now)
             auto const lock = guard();
             level_.tick(now);
         }
-        while (!current_.any && next_packet(now)) {
+        while (!current_.any && next_packet(now, to)) {
         }
     }
     serve_touched(now);
@@ -64,7 +64,7 @@ bool endpoint::pending() const noexcept
 }
 
 /// Takes the next packet of the catch. False: that was the last one.
-bool endpoint::next_packet(std::int64_t now)
+bool endpoint::next_packet(std::int64_t now, receiver& to)
 {
     if (catch_at_ == catch_.size())
         return false;
@@ -74,6 +74,10 @@ bool endpoint::next_packet(std::int64_t now)
     {
         auto const lock = guard();
         accept(packet, r.from, now);
+    }
+    if (auto const& p = early_.what; p.what == joiner::step::found::part) {
+        to.part(early_.who, p.id, p.beginning, p.at, p.bytes);
+        early_ = {};
     }
     packet_at_ += size;
     if (packet_at_ >= r.size || size == 0) {
@@ -187,12 +191,18 @@ void endpoint::accept_data(activity& a, wire::header const& h, std::span<std::by
         return give_up(a.who, fmt::format("the {} link has lost or reordered packets of rank {}, and the protocol is off", link_.name(),
                                           a.who),
                        false);
-    switch (a.in.arrive(h.number, payload)) {
+    switch (a.in.arrive(h.number)) {
     case receive_window::verdict::next:
         current_ = {.any = true, .who = a.who, .payload = payload};
         level_.note_packet(peers_[a.who].seen);
         break;
-    case receive_window::verdict::held:
+    case receive_window::verdict::early:
+        // No packet is in hand: the message that has begun lies before `expected`.
+        early_ = {a.who, a.join.read_early(static_cast<std::uint32_t>(wire::distance(a.in.expected(), h.number)), payload)};
+        if (early_.what.what == joiner::step::found::part)
+            a.in.note_early(h.number, early_.what.bytes.size());
+        else if (!a.in.hold(h.number, payload))
+            return;
         level_.note_packet(peers_[a.who].seen);
         a.ack_now = true;
         break;
@@ -206,7 +216,7 @@ void endpoint::accept_data(activity& a, wire::header const& h, std::span<std::by
     if (a.in.has_gap())
         a.ack_now = true;
     // A full packet is likely one of many: fewer of them need an acknowledgement soon.
-    std::uint32_t const many = std::clamp<std::uint32_t>(level_.level() / 8, 2, 64);
+    std::uint32_t const many = std::clamp<std::uint32_t>(level_.level() / 4, 2, 256);
     bool const is_full = payload.size() * 4 >= payload_room(peers_[a.who]) * 3;
     if (a.unacked++ == 0)
         a.ack_due = now + config_.ack_delay;
@@ -324,7 +334,7 @@ int endpoint::deliver(int budget, receiver& to, bool& stuck)
     while (run < budget && current_.at < current_.payload.size()) {
         joiner::step s;
         try {
-            s = a->join.read(current_.payload, current_.at, most_message);
+            s = a->join.read(current_.payload, current_.at, most_message, parts_);
         } catch (std::bad_alloc const&) {
             stuck = true;
             return run;  // memory may come back
@@ -336,6 +346,10 @@ int endpoint::deliver(int budget, receiver& to, bool& stuck)
         current_.at = s.next;
         if (s.what == joiner::step::found::nothing)
             continue;
+        if (s.what == joiner::step::found::part) {
+            to.part(current_.who, s.id, s.beginning, s.at, s.bytes);
+            continue;
+        }
         if (to.message(current_.who, s.id, s.bytes))
             ++run;
         else
@@ -348,8 +362,13 @@ int endpoint::deliver(int budget, receiver& to, bool& stuck)
         pool_.give(current_.block);
     peer const who = current_.who;
     current_ = {};
-    if (auto const held = a->in.take_held(); held.block != nullptr)
-        current_ = {.any = true, .who = who, .payload = {held.block, held.bytes}, .at = 0, .block = held.block};
+    for (auto held = a->in.take_held(); held.arrived; held = a->in.take_held()) {
+        if (held.block != nullptr) {
+            current_ = {.any = true, .who = who, .payload = {held.block, held.bytes}, .at = 0, .block = held.block};
+            break;
+        }
+        a->join.pass(held.bytes);
+    }
     return run;
 }
 

@@ -8,7 +8,7 @@ namespace towline::transport::datagram {
 
 using wire::distance;
 
-receive_window::verdict receive_window::arrive(std::uint32_t number, std::span<std::byte const> payload) noexcept
+receive_window::verdict receive_window::arrive(std::uint32_t number) noexcept
 {
     std::int32_t const ahead = distance(expected_, number);
     if (ahead < 0)
@@ -19,25 +19,43 @@ receive_window::verdict receive_window::arrive(std::uint32_t number, std::span<s
             beyond_ = expected_;
         return verdict::next;
     }
-    if (ahead >= static_cast<std::int32_t>(receive_span) || payload.size() > pool_.block_bytes())
+    if (ahead >= static_cast<std::int32_t>(receive_span))
         return verdict::refused;
     try {
         if (ring_.empty())
             ring_.resize(receive_span);
-        held_packet& place = ring_[number % receive_span];
-        if (place.block != nullptr)
-            return verdict::duplicate;
-        place.block = pool_.take();
-        place.bytes = static_cast<std::uint32_t>(payload.size());
-        if (!payload.empty())
-            std::memcpy(place.block, payload.data(), payload.size());
     } catch (std::bad_alloc const&) {
         return verdict::refused;
     }
+    return ring_[number % receive_span].arrived ? verdict::duplicate : verdict::early;
+}
+
+bool receive_window::hold(std::uint32_t number, std::span<std::byte const> payload) noexcept
+{
+    if (payload.size() > pool_.block_bytes())
+        return false;
+    try {
+        std::byte* const block = pool_.take();
+        if (!payload.empty())
+            std::memcpy(block, payload.data(), payload.size());
+        keep(number, {true, block, static_cast<std::uint32_t>(payload.size())});
+    } catch (std::bad_alloc const&) {
+        return false;
+    }
+    return true;
+}
+
+void receive_window::note_early(std::uint32_t number, std::size_t bytes) noexcept
+{
+    keep(number, {true, nullptr, static_cast<std::uint32_t>(bytes)});
+}
+
+void receive_window::keep(std::uint32_t number, held_packet p) noexcept
+{
+    ring_[number % receive_span] = p;
     ++held_;
     if (distance(beyond_, number + 1) > 0)
         beyond_ = number + 1;
-    return verdict::held;
 }
 
 receive_window::held_packet receive_window::take_held() noexcept
@@ -45,7 +63,7 @@ receive_window::held_packet receive_window::take_held() noexcept
     if (held_ == 0)
         return {};
     held_packet const p = std::exchange(ring_[expected_ % receive_span], {});
-    if (p.block != nullptr) {
+    if (p.arrived) {
         ++expected_;
         --held_;
     }
@@ -60,7 +78,7 @@ std::size_t receive_window::write_bitmap(std::span<std::uint64_t> words) const n
     std::size_t const used = (bits + 63) / 64;
     std::fill_n(words.begin(), used, 0);
     for (std::size_t i = 0; i < bits; ++i) {
-        if (ring_[(expected_ + 1 + i) % receive_span].block != nullptr)
+        if (ring_[(expected_ + 1 + i) % receive_span].arrived)
             words[i / 64] |= std::uint64_t{1} << i % 64;
     }
     return used;
@@ -71,7 +89,8 @@ void receive_window::drop() noexcept
     if (held_ != 0) {
         for (held_packet& p : ring_) {
             if (p.block != nullptr)
-                pool_.give(std::exchange(p, {}).block);
+                pool_.give(p.block);
+            p = {};
         }
     }
     held_ = 0;

@@ -33,15 +33,20 @@ public:
 
     enum class verdict {
         next,       ///< its turn: it was taken, and is to be delivered now
-        held,       ///< copied; it will be taken in its turn
+        early,      ///< not its turn, and new: `hold` or `note_early` must follow
         duplicate,
         refused,    ///< too far ahead, or no memory: as if it had been lost
     };
     /// A packet has arrived.
-    verdict arrive(std::uint32_t number, std::span<std::byte const> payload) noexcept;
-    /// The next one in turn, if it is held; it is taken. The caller gives the block back to the pool.
+    verdict arrive(std::uint32_t number) noexcept;
+    /// Copies an early one, for its turn. False: there is no memory, and it is as if it had been lost.
+    bool hold(std::uint32_t number, std::span<std::byte const> payload) noexcept;
+    /// An early one was made use of; in its turn it is passed over.
+    void note_early(std::uint32_t number, std::size_t bytes) noexcept;
+    /// The next one in turn, if it has arrived; it is taken. The caller gives the block back to the pool.
     struct held_packet {
-        std::byte* block = nullptr;
+        bool arrived = false;
+        std::byte* block = nullptr;  ///< null: it was made use of
         std::uint32_t bytes = 0;
     };
     [[nodiscard]] held_packet take_held() noexcept;
@@ -52,6 +57,8 @@ public:
     void drop() noexcept;
 
 private:
+    void keep(std::uint32_t number, held_packet) noexcept;
+
     block_pool& pool_;
     std::vector<held_packet> ring_;  ///< by number; made when something first comes before its turn
     std::uint32_t expected_ = 0;
