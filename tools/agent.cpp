@@ -6,6 +6,7 @@
 #include "description.hpp"
 #include "find_program.hpp"
 #include "frames.hpp"
+#include "job/launch/host_facts.hpp"
 #include "processes.hpp"
 #include "run.hpp"
 #include "timing.hpp"
@@ -50,7 +51,7 @@ public:
     {
         surroundings around;
         signals_ = become_front(around);
-        front_.send(frame::hello, packed(facts_of_host()));
+        front_.send(frame::hello, job::launch::to_text(job::launch::facts_of_host()));
         auto const text = first_frame();
         if (!text)
             return exit_failed;

@@ -7,6 +7,7 @@
 #include "description.hpp"
 #include "frames.hpp"
 #include "job/file.hpp"
+#include "job/launch/host_facts.hpp"
 #include "lines.hpp"
 #include "questions.hpp"
 #include "reach.hpp"
@@ -51,7 +52,7 @@ struct host {
     std::uint32_t by = by_front;           ///< who has started its agent: another host, or the front
     lead way;                              ///< by_front: to the agent
     std::int64_t heard_ns = 0;             ///< when something came from it last; CLOCK_MONOTONIC
-    std::optional<host_facts> facts;
+    std::optional<job::launch::host_facts> facts;
     std::optional<host_lines> out, errors;
     std::size_t typed = 0;                 ///< bytes of input that it has not passed on
     std::size_t written = 0;               ///< bytes of output of which it is not told yet that they were passed on

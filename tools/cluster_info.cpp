@@ -13,7 +13,7 @@ namespace towline::tools {
 
 namespace {
 
-std::string addresses_of(host_facts const& facts)
+std::string addresses_of(job::launch::host_facts const& facts)
 {
     std::vector<std::string> all;
     for (auto const& a : facts.addresses)
@@ -33,7 +33,7 @@ int cluster_front::tell_of_hosts()
 {
     surroundings around;
     signals_ = become_front(around);
-    std::vector<host_facts> facts;
+    std::vector<job::launch::host_facts> facts;
     std::vector<std::string> names;
     try {
         start_agents();
@@ -54,7 +54,7 @@ int cluster_front::tell_of_hosts()
     for (std::size_t h = 0; h < facts.size(); ++h) {
         std::vector<std::string> beside;
         for (std::size_t o = 0; o < facts.size(); ++o)
-            if (o != h && share_processors(facts[h], facts[o]))
+            if (o != h && job::launch::share_processors(facts[h], facts[o]))
                 beside.push_back(names[o]);
         if (!beside.empty())
             line('+', fmt::format("  cores of {}", names[h]),
@@ -73,7 +73,7 @@ int cluster_front::tell_of_hosts()
         return exit_failed;
     }
     bool const sealed = base::setting_choice("TOWLINE_SECURITY", {"authenticate", "encrypt"}, 0) == 1;
-    auto const addresses = choose_addresses(facts, names, std::string(base::setting("TOWLINE_INTERFACES").value_or("")));
+    auto const addresses = job::launch::choose_addresses(facts, names, std::string(base::setting("TOWLINE_INTERFACES").value_or("")));
     line('+', "between hosts", fmt::format("datagram: UDP packets, {}", sealed ? "encrypted" : "whose first ones prove the job's key"));
     for (std::size_t h = 0; h < names.size(); ++h)
         line('+', fmt::format("  ranks of {}", names[h]), fmt::format("at {}", addresses[h]));

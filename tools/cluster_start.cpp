@@ -83,8 +83,8 @@ void cluster_front::gather()
 
 void cluster_front::greet(host& h, std::string const& facts)
 {
-    h.facts = facts_in(facts);
-    auto const own = facts_of_host();
+    h.facts = job::launch::facts_in(facts);
+    auto const own = job::launch::facts_of_host();
     if (h.facts->version != own.version)
         throw start_error(fmt::format("host {} has Towline {}, this one {}: install the same", h.name, h.facts->version, own.version));
     start_further(h);
@@ -151,13 +151,13 @@ void cluster_front::place()
 
 void cluster_front::tell_job()
 {
-    std::vector<host_facts> facts;
+    std::vector<job::launch::host_facts> facts;
     std::vector<std::string> names;
     for (auto const& h : hosts_) {
         facts.push_back(*h.facts);
         names.push_back(h.name);
     }
-    auto const addresses = choose_addresses(facts, names, std::string(base::setting("TOWLINE_INTERFACES").value_or("")));
+    auto const addresses = job::launch::choose_addresses(facts, names, std::string(base::setting("TOWLINE_INTERFACES").value_or("")));
     description job;
     job.options = options_;
     job.options.hosts.clear();
@@ -173,7 +173,7 @@ void cluster_front::tell_job()
     job.joined = same_output();
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
         job.node.node = static_cast<std::uint32_t>(h);
-        job.node.beside = ranks_beside(facts, node_of_, job.node.node);
+        job.node.beside = job::launch::ranks_beside(facts, node_of_, job.node.node);
         job.node.address = addresses[h];
         job.node.host = names[h];
         job.node.hosts = names;

@@ -163,31 +163,4 @@ description description_in(std::string const& text)
     return d;
 }
 
-std::string packed(host_facts const& f)
-{
-    json addresses = json::array();
-    for (auto const& a : f.addresses)
-        addresses.push_back({a.interface, a.text, a.prefix});
-    return to_text({{"version", f.version}, {"machine", f.machine}, {"kernel", f.kernel}, {"cores", f.cores}, {"cpus", f.cpus},
-                    {"addresses", std::move(addresses)}});
-}
-
-host_facts facts_in(std::string const& text)
-{
-    host_facts f;
-    try {
-        json const j = json::from_cbor(text);
-        f.version = j.at("version").get<std::string>();
-        f.machine = j.at("machine").get<std::string>();
-        f.kernel = j.at("kernel").get<std::string>();
-        f.cores = j.at("cores").get<std::uint32_t>();
-        f.cpus = j.at("cpus").get<std::vector<int>>();
-        for (auto const& a : j.at("addresses"))
-            f.addresses.push_back({a.at(0).get<std::string>(), a.at(1).get<std::string>(), a.at(2).get<unsigned>()});
-    } catch (json::exception const& e) {
-        throw error(fmt::format("what a host tells of itself cannot be read: {}", e.what()));
-    }
-    return f;
-}
-
 } // namespace towline::tools

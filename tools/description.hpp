@@ -22,36 +22,4 @@ struct description {
 /// Throws error where the text is no description.
 [[nodiscard]] description description_in(std::string const& text);
 
-/// What an agent tells of its host.
-struct host_facts {
-    struct address {
-        std::string interface;
-        std::string text;  ///< in digits
-        unsigned prefix = 0;
-        bool operator==(address const&) const = default;
-    };
-    std::string version;   ///< of Towline
-    std::string machine;   ///< the same for two agents that share a network stack
-    std::string kernel;    ///< the same for two agents that one kernel runs, in containers say; empty: not known
-    std::uint32_t cores = 0;
-    std::vector<int> cpus;  ///< that processes may use; more than cores where there is a quota
-    std::vector<address> addresses;  ///< of interfaces that are up, the loopback last
-};
-/// Of this host.
-[[nodiscard]] host_facts facts_of_host();
-[[nodiscard]] std::string packed(host_facts const&);
-[[nodiscard]] host_facts facts_in(std::string const& text);
-
-/// Ranks of both run on the same processors: two containers, say. Not beside a quota, which is a host's own,
-/// and not where a kernel is not known.
-[[nodiscard]] bool share_processors(host_facts const&, host_facts const&);
-/// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors.
-[[nodiscard]] std::uint32_t ranks_beside(std::vector<host_facts> const&, std::vector<std::uint32_t> const& node_of, std::uint32_t host);
-
-/// The address at which each host's ranks are to be reached: in a network that all hosts have; the loopback where all are one machine; else
-/// each host's first. `wished`: interfaces, addresses or networks (10.0.0.0/24), with commas between; empty: any. Throws usage_error where
-/// a host has none, with what it has.
-[[nodiscard]] std::vector<std::string> choose_addresses(std::vector<host_facts> const&, std::vector<std::string> const& names,
-                                                        std::string const& wished);
-
 } // namespace towline::tools

@@ -1,5 +1,6 @@
 """What the tests of whole jobs share: running the tool, and seeing that nothing stays behind."""
 
+import ctypes
 import os
 import re
 import shutil
@@ -24,6 +25,15 @@ def program(name):
 
 def run_command(ranks, *command, options=()):
     return [TOWLINE, "run", "-n", str(ranks), *options, *command]
+
+
+def has_pmix():
+    """Whether processes that a launcher starts by PMIx can speak with it."""
+    try:
+        ctypes.CDLL("libpmix.so.2")
+    except OSError:
+        return False
+    return True
 
 
 def without_late_words(errors):

@@ -1,6 +1,8 @@
 """Jobs of two nodes with a network between them: two network namespaces, which a pair of virtual Ethernet devices joins. Needs root."""
 
 import os
+import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -52,6 +54,13 @@ class TwoNetworks(JobTest):
                        "exec ip netns exec $at \"$@\"\n")
         os.chmod(self.shell, stat.S_IRWXU)
         self.addCleanup(os.unlink, self.shell)  # before the look at what stays
+        self.named_shell = self.shell + "-of-launchers"  # hosts differ by name, too, as other launchers expect; options may come first
+        with open(self.named_shell, "w") as file:
+            file.write("#!/bin/sh\nwhile case $1 in -*) true;; *) false;; esac; do shift; done\n"
+                       f"case $1 in {ADDRESSES[0]}) at={self.names[0]} as=towline-a;; *) at={self.names[1]} as=towline-b;; esac\nshift\n"
+                       "exec ip netns exec $at unshare --uts sh -c 'hostname \"$0\"; eval \"$1\"' $as \"$*\"\n")
+        os.chmod(self.named_shell, stat.S_IRWXU)
+        self.addCleanup(os.unlink, self.named_shell)
 
     def done(self, *words):
         done = ip(*words)
@@ -76,6 +85,37 @@ class TwoNetworks(JobTest):
                     self.assertEqual((code, err), (0, ""), out)
                     for node in (0, 1):
                         self.assertGreater(self.sent(node) - before[node], 10_000)
+
+    def by_other_launchers(self, *command, env=()):
+        """What each launcher that is there makes of the command with a rank on each host: its name, and the finished process."""
+        places = ",".join(f"{address}:1" for address in ADDRESSES)
+        launchers = {
+            "mpiexec.hydra": ("-n", "2", "-hosts", places, "-launcher", "ssh", "-launcher-exec", self.named_shell, "-localhost", ADDRESSES[0]),
+            "mpirun.openmpi": ("--allow-run-as-root", "-n", "2", "--host", places, "--mca", "plm_rsh_agent", self.named_shell, "--bind-to",
+                               "none", "--mca", "oob_tcp_if_include", f"{ADDRESSES[0]}/30")}
+        for name, words in launchers.items():
+            if shutil.which(name) is None or (name == "mpirun.openmpi" and not harness.has_pmix()):
+                continue
+            inside = " ".join(shlex.quote(word) for word in (name, *words, *command))
+            yield name, subprocess.run((self.named_shell, ADDRESSES[0], inside), env={**self.env, **dict(env)}, stdin=subprocess.DEVNULL,
+                                       capture_output=True, text=True, timeout=60)
+
+    def test_other_launchers(self):
+        for command in ((os.path.join(harness.PROGRAMS, "mpi_point_to_point"), "order"), (program("remote_calls"),)):
+            for env in ({}, {"TOWLINE_SECURITY": "encrypt"}, {"TOWLINE_INTERFACES": f"{ADDRESSES[1]}/30"}):
+                before = self.sent(1)
+                for name, ran in self.by_other_launchers(*command, env=env):
+                    with self.subTest(launcher=name, command=command, env=env):
+                        self.assertEqual(ran.returncode, 0, (ran.stdout, ran.stderr))
+                        self.assertGreater(self.sent(1) - before, 10_000)
+                        before = self.sent(1)
+
+    def test_an_interface_that_is_not_there_under_other_launchers(self):
+        for name, ran in self.by_other_launchers(program("remote_calls"), env={"TOWLINE_INTERFACES": "none0"}):
+            with self.subTest(launcher=name):
+                self.assertNotEqual(ran.returncode, 0)
+                if name != "mpiexec.hydra":  # which loses what ranks say last
+                    self.assertRegex(ran.stderr, r"host towline-[ab]: no address .*\(TOWLINE_INTERFACES=none0\); it has tl")
 
     def test_a_link_that_comes_back(self):
         """What was sent while no packet came through arrives later; the job notices nothing."""

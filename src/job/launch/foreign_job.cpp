@@ -3,9 +3,10 @@
 #include "job/launch/foreign_job.hpp"
 
 #include "base/machine.hpp"
+#include "base/settings.hpp"
 #include "job/file.hpp"
 #include "job/job.hpp"
-#include "job/launch/death_watch.hpp"
+#include "job/launch/host_facts.hpp"
 #include "job/launch/meeting.hpp"
 #include "job/launch/process_mapping.hpp"
 #include "towline/error.hpp"
@@ -19,7 +20,6 @@
 #include <fmt/ranges.h>
 #include <set>
 #include <string>
-#include <unistd.h>
 
 namespace towline::job::launch {
 
@@ -27,7 +27,8 @@ namespace {
 
 constexpr char const* job_text = "towline-job";    // of rank 0: version, id, key
 constexpr char const* node_text = "towline-node";  // of the first rank of a node: the name of its socket
-constexpr char const* host_text = "towline-host";  // of each rank, where the launcher does not tell the nodes
+constexpr char const* host_text = "towline-host";  // of each rank, where the launcher does not tell the nodes: host_facts::machine
+constexpr char const* facts_text = "towline-facts";  // of the first rank of a node, where there are several: TOWLINE_INTERFACES, facts
 
 std::string text_of_key(job_key const& key)
 {
@@ -65,15 +66,6 @@ identity parse_identity(std::string const& text)
         i.key[b] = static_cast<std::byte>(value);
     }
     return i;
-}
-
-/// What two processes have in common if they share memory and abstract sockets: the running kernel and the network namespace.
-std::string host_of_process()
-{
-    std::array<char, 64> network{};
-    ssize_t const n = readlink("/proc/self/ns/net", network.data(), network.size());
-    return fmt::format("{} {}", base::first_line("/proc/sys/kernel/random/boot_id").value_or("?"),
-                       std::string_view(network.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0))));
 }
 
 std::vector<std::uint32_t> nodes_by_hosts(launcher& l)
@@ -134,9 +126,8 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     launcher& l = *launcher_;
     int const rank = l.rank();
     node_of_ = l.nodes();
-    bool const told = !node_of_.empty();
-    if (!told) {
-        l.put(host_text, host_of_process());
+    if (node_of_.empty()) {
+        l.put(host_text, facts_of_host().machine);
         l.meet(base::deadline(patience_.ranks), &go_on, nullptr);
         node_of_ = nodes_by_hosts(l);
     }
@@ -149,12 +140,12 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     std::optional<host> listening;
     if (first_ && here.size() > 1)
         l.put(node_text, listening.emplace().name());
-    if (first_ && told && here.size() < node_of_.size())
-        l.put(host_text, host_of_process());
+    bool const several = here.size() < node_of_.size();
+    if (first_ && several)
+        l.put(facts_text, fmt::format("{}\n{}", base::setting("TOWLINE_INTERFACES").value_or(""), to_text(facts_of_host())));
     if (rank == 0)
         l.put(job_text, fmt::format("{} {} {}", control_version, new_id(), text_of_key(new_key())));
     l.meet(base::deadline(patience_.ranks), &go_on, nullptr);
-    refuse_other_machines();
     identity const job = parse_identity(l.get(0, job_text));
     base::deadline const end(patience_.answer);
     if (!first_)
@@ -167,10 +158,8 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     job_options options;
     options.id = job.id;
     options.key = &job.key;
-    if (here.size() < node_of_.size()) {
-        options.node_of = node_of_;
-        options.node = node;
-    }
+    if (several)
+        tell_of_network(options, node);
     count_cores(guests, options);
     auto file = create_job_file(static_cast<std::uint32_t>(l.size()), options);
     int const shared = file.get();
@@ -178,19 +167,25 @@ void foreign_job::meet_node(std::function<void(base::unique_fd, int)> const& joi
     host::hand_out(guests, shared, end);
 }
 
-/// Packets between nodes go to the loopback address: no other one has been agreed upon.
-void foreign_job::refuse_other_machines()
+/// What the first ranks of all nodes have told of their hosts: each node chooses the same addresses from it, by the wish of rank 0.
+void foreign_job::tell_of_network(job_options& options, std::uint32_t node) const
 {
-    std::vector<std::uint32_t> seen;
-    for (int r = 0; r < launcher_->size(); ++r) {
-        std::uint32_t const node = node_of_[static_cast<std::size_t>(r)];
-        if (std::ranges::find(seen, node) != seen.end())
-            continue;
-        seen.push_back(node);
-        if (seen.size() > 1 && launcher_->get(r, host_text) != launcher_->get(0, host_text))
-            throw usage_error(fmt::format("rank {} runs on another machine than rank 0: jobs on several machines are started by towline run "
-                                          "--hosts, not yet by other launchers", r));
+    std::vector<host_facts> facts(1 + *std::ranges::max_element(node_of_));
+    std::vector<std::string> names(facts.size());
+    std::string wished;
+    for (std::uint32_t n = 0; n < facts.size(); ++n) {
+        auto const text = launcher_->get(static_cast<int>(std::ranges::find(node_of_, n) - node_of_.begin()), facts_text);
+        auto const end = std::min(text.find('\n'), text.size());
+        if (n == node_of_[0])
+            wished = text.substr(0, end);
+        facts[n] = facts_in(text.substr(std::min(end + 1, text.size())));
+        names[n] = facts[n].name;
+        options.hosts += names[n] + '\0';
     }
+    options.node_of = node_of_;
+    options.node = node;
+    options.address = choose_addresses(facts, names, wished)[node];
+    options.beside = ranks_beside(facts, node_of_, node);
 }
 
 void foreign_job::fence(membership& job, std::uint32_t number, std::chrono::milliseconds timeout)

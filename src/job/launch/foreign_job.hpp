@@ -12,6 +12,7 @@
 
 namespace towline::job {
 class membership;
+struct job_options;
 }
 
 namespace towline::job::launch {
@@ -33,7 +34,7 @@ public:
 private:
     explicit foreign_job(std::unique_ptr<launcher> l) : launcher_(std::move(l)) {}
     void meet_node(std::function<void(base::unique_fd, int)> const& join);
-    void refuse_other_machines();
+    void tell_of_network(job_options&, std::uint32_t node) const;
 
     std::unique_ptr<launcher> launcher_;
     patience patience_ = wished_patience();

@@ -1,7 +1,8 @@
 // What a host tells of itself, and what hosts of a job share: processors, networks.
 
+#include "job/launch/host_facts.hpp"
+
 #include "base/machine.hpp"
-#include "description.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
 
@@ -17,9 +18,11 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <optional>
+#include <sstream>
 #include <sys/stat.h>
+#include <unistd.h>
 
-namespace towline::tools {
+namespace towline::job::launch {
 
 namespace {
 
@@ -57,8 +60,9 @@ std::optional<parsed> parse(std::string const& text)
 
 unsigned prefix_of(sockaddr const* mask)
 {
-    auto const* const bytes = mask->sa_family == AF_INET ? reinterpret_cast<unsigned char const*>(&reinterpret_cast<sockaddr_in const*>(mask)->sin_addr)
-                                                         : reinterpret_cast<sockaddr_in6 const*>(mask)->sin6_addr.s6_addr;
+    auto const* const bytes = mask->sa_family == AF_INET
+                                  ? reinterpret_cast<unsigned char const*>(&reinterpret_cast<sockaddr_in const*>(mask)->sin_addr)
+                                  : reinterpret_cast<sockaddr_in6 const*>(mask)->sin6_addr.s6_addr;
     unsigned bits = 0;
     for (std::size_t i = 0; i < (mask->sa_family == AF_INET ? 4u : 16u); ++i)
         bits += static_cast<unsigned>(std::popcount(bytes[i]));
@@ -106,8 +110,11 @@ std::string listed(host_facts const& f)
 host_facts facts_of_host()
 {
     host_facts f;
-    auto const [major, minor, patch] = library_version();
+    auto const [major, minor, patch] = header_version;
     f.version = fmt::format("{}.{}.{}", major, minor, patch);
+    std::array<char, 256> name{};
+    if (gethostname(name.data(), name.size() - 1) == 0)
+        f.name = name.data();
     f.cores = base::usable_cores();
     struct stat network {};
     f.cpus = base::allowed_cpus();
@@ -124,8 +131,9 @@ host_facts facts_of_host()
         int const family = i->ifa_addr->sa_family;
         if (family != AF_INET && family != AF_INET6)
             continue;
-        void const* const address = family == AF_INET ? static_cast<void const*>(&reinterpret_cast<sockaddr_in const*>(i->ifa_addr)->sin_addr)
-                                                      : &reinterpret_cast<sockaddr_in6 const*>(i->ifa_addr)->sin6_addr;
+        void const* const address = family == AF_INET
+                                        ? static_cast<void const*>(&reinterpret_cast<sockaddr_in const*>(i->ifa_addr)->sin_addr)
+                                        : &reinterpret_cast<sockaddr_in6 const*>(i->ifa_addr)->sin6_addr;
         if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(static_cast<in6_addr const*>(address)))
             continue;
         std::array<char, INET6_ADDRSTRLEN> text{};
@@ -134,6 +142,52 @@ host_facts facts_of_host()
         (loop ? loops : f.addresses).push_back({i->ifa_name, text.data(), prefix_of(i->ifa_netmask)});
     }
     f.addresses.insert(f.addresses.end(), loops.begin(), loops.end());
+    return f;
+}
+
+std::string to_text(host_facts const& f)
+{
+    std::string text = fmt::format("version {}\nname {}\nmachine {}\nkernel {}\ncores {}\ncpus {}\n", f.version, f.name, f.machine,
+                                   f.kernel, f.cores, fmt::join(f.cpus, " "));
+    for (auto const& a : f.addresses)
+        text += fmt::format("address {} {} {}\n", a.text, a.prefix, a.interface);
+    return text;
+}
+
+host_facts facts_in(std::string const& text)
+{
+    host_facts f;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        auto const space = std::min(line.find(' '), line.size());
+        std::string const key = line.substr(0, space);
+        std::string const rest = line.substr(std::min(space + 1, line.size()));
+        std::istringstream words(rest);
+        bool whole = true;
+        if (key == "version") {
+            f.version = rest;
+        } else if (key == "name") {
+            f.name = rest;
+        } else if (key == "machine") {
+            f.machine = rest;
+        } else if (key == "kernel") {
+            f.kernel = rest;
+        } else if (key == "cores") {
+            whole = static_cast<bool>(words >> f.cores);
+        } else if (key == "cpus") {
+            for (int cpu = 0; words >> cpu;)
+                f.cpus.push_back(cpu);
+            whole = words.eof();
+        } else if (key == "address") {
+            host_facts::address a;
+            whole = static_cast<bool>(words >> a.text >> a.prefix >> a.interface) && parse(a.text).has_value();
+            f.addresses.push_back(std::move(a));
+        }
+        if (!whole)
+            throw error(fmt::format("what a host tells of itself cannot be read: '{}'", line));
+    }
+    if (f.version.empty() || f.machine.empty())
+        throw error("what a host tells of itself cannot be read: it says no version, or no machine");
     return f;
 }
 
@@ -150,10 +204,13 @@ std::uint32_t ranks_beside(std::vector<host_facts> const& hosts, std::vector<std
     return static_cast<std::uint32_t>(std::ranges::count_if(node_of, beside));
 }
 
-std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names, std::string const& wished)
+std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names,
+                                          std::string const& wished)
 {
     auto const wishes = words_of(wished);
-    bool const one_machine = std::ranges::all_of(hosts, [&](host_facts const& f) { return f.machine == hosts[0].machine; });
+    // Copies of a virtual machine have one boot id, but not one list of addresses.
+    bool const one_machine = std::ranges::all_of(
+        hosts, [&](host_facts const& f) { return f.machine == hosts[0].machine && f.addresses == hosts[0].addresses; });
     std::vector<std::string> chosen(hosts.size());
     // A network of which every host has an address.
     for (auto const& first : hosts[0].addresses) {
@@ -164,7 +221,8 @@ std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, 
         for (std::size_t h = 0; h < hosts.size() && all; ++h) {
             auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {
                 auto const own = parse(a.text);
-                return own && fits(a, wishes) && own->same_network(*network, first.prefix) && (one_machine || h == 0 || a.text != first.text);
+                return own && fits(a, wishes) && own->same_network(*network, first.prefix) &&
+                       (one_machine || h == 0 || a.text != first.text);
             });
             all = found != hosts[h].addresses.end();
             if (all)
@@ -187,4 +245,4 @@ std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, 
     return chosen;
 }
 
-} // namespace towline::tools
+} // namespace towline::job::launch
