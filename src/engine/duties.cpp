@@ -17,6 +17,10 @@ int engine::impl::do_work()
 
 void engine::impl::look_for_deaths(bool all)
 {
+    if (all) {
+        for (auto const& t : config.transports)
+            t->ask_around();
+    }
     if (config.is_dead == nullptr || (!all && !deaths_moved()))
         return;
     handler_scope const scope(*this);

@@ -40,6 +40,8 @@ public:
     [[nodiscard]] bool is_oversubscribed() const noexcept { return ranks_on_cores() > header_->cores; }
     /// Whether the rank runs on this node: only then its slot is its own, and its memory can be mapped.
     [[nodiscard]] bool is_here(int rank) const noexcept { return slots_[rank].node == header_->node; }
+    /// A launcher that is not ours started the job: no keeper tells of deaths on other nodes.
+    [[nodiscard]] bool is_foreign() const noexcept { return foreign_ != nullptr; }
     [[nodiscard]] std::string_view id() const noexcept { return header_->job_id.data(); }
     /// Descriptor of the job file; owned by the membership.
     [[nodiscard]] int fd() const noexcept { return fd_; }

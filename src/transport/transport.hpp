@@ -175,6 +175,10 @@ public:
     [[nodiscard]] virtual send_status put(peer, region const&, std::uint64_t offset, void const* source, std::size_t size, completion,
                                           void* context);
 
+    /// Called now and then while a thread waits for long: asks some peers for a sign of life, if nobody else would tell of their deaths.
+    /// As `poll`.
+    virtual void ask_around() {}
+
     /// Told by the engine that the peer is dead: drops what is queued for it, and fails its gets and puts (from the next poll). Later sends
     /// to it are `unreachable`. Messages that it published before its death are still delivered by later polls.
     virtual void peer_died(peer) = 0;

@@ -98,6 +98,15 @@ class Fake(ForeignTest):
                 self.assertNotEqual(code, 0)
                 self.assertIn("rank 2", err)
 
+    def test_a_death_on_another_node(self):
+        """Whose launcher says nothing: its machine refuses packets for it."""
+        begin = time.monotonic()
+        _, results = self.job(2, [mpi("launch"), "exit", "5"], mapping="(vector,(0,2,1))")
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(results[1][0], 5)
+        self.assertNotEqual(results[0][0], 0)
+        self.assertIn("rank 0 gives up rank 1: its process has ended", results[0][2])
+
     def test_a_launcher_that_is_silent(self):
         for command, missing in (("init", "init"), ("get_maxes", "get_maxes"), ("put", "put"), ("barrier_in", "other ranks have not come")):
             with self.subTest(command=command):

@@ -69,6 +69,7 @@ public:
     std::int64_t sleep_limit_ns() const noexcept override { return end_.sleep_limit(now()); }
     int wait_descriptor() const noexcept override { return link_->wait_descriptor(); }
     bool drained() const noexcept override { return end_.drained(); }
+    void ask_around() override { end_.ask_around(now()); }
     void peer_died(peer p) override { end_.peer_died(p); }
 
     [[nodiscard]] endpoint_counts counts() const { return end_.counts(); }

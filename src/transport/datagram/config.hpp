@@ -25,6 +25,8 @@ struct config {
     std::uint32_t small_acked_together = 8;  ///< packets, where they are not full
     std::int64_t hello_again = 2'000'000;    ///< first wait for a welcome; doubles
     std::int64_t patience = 60'000'000'000;  ///< without any answer: the link is lost
+    std::int64_t silence = 1'000'000'000;    ///< of a peer, before it is asked for a sign of life by a thread that waits for long
+    std::int64_t refusal_patience = 1'000'000'000; ///< of refusals without a packet: the peer's process has ended
     std::int64_t level_horizon = 5'000'000;  ///< as much as is drained in this time may wait at a receiver
     std::uint32_t idle_timeouts = 4;         ///< after so many time-outs of silence a peer's window is given back
 

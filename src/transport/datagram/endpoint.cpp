@@ -87,7 +87,7 @@ activity& endpoint::activate(peer who, std::int64_t now)
     a.in.begin(p.expected);
     a.limit = p.next_number + config_.first_level;
     a.window = config_.most_in_flight;
-    a.unacked = a.probes = a.hellos = 0;
+    a.unacked = a.probes = a.hellos = a.refusals = 0;
     a.ack_now = a.answering = a.touched = a.waits_to_ack = a.waits_to_send = false;
     a.sent = a.heard = a.used = now;
     a.armed = -1;
@@ -220,6 +220,30 @@ void endpoint::lose(peer who)
 {
     give_up(who, fmt::format("it has answered no packet for {:g} s: its machine or the network is down, packets are filtered, or it is "
                              "stopped (TOWLINE_LINK_TIMEOUT)", static_cast<double>(config_.patience) / 1e9), true);
+}
+
+/// A peer whose host refuses what is sent to it has ended, though nobody else may say so. One refusal says little, as anybody may forge it.
+void endpoint::look_for_refusals(std::int64_t now)
+{
+    constexpr std::uint32_t several = 3;
+    while (auto const at = link_.take_refusal()) {
+        for (auto const& a : activities_) {
+            known_peer const& p = peers_[a->who];
+            if (p.active != a.get() || p.gone || p.at == stage::unknown || p.address != *at)
+                continue;
+            if (a->refusals == 0 || a->heard >= a->refused_first) {
+                a->refusals = 0;
+                a->refused_first = now;
+            }
+            if (++a->refusals < several || now - a->refused_first < config_.refusal_patience)
+                break;
+            if (env_.is_dead(a->who))
+                close(a->who);
+            else
+                give_up(a->who, "its process has ended: its machine says that nobody receives packets there any more", true);
+            break;
+        }
+    }
 }
 
 /// Nothing is sent to this peer any more; what it has sent may still arrive.

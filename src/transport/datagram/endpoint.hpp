@@ -67,6 +67,8 @@ public:
                                    void* context, std::int64_t now);
     /// component::poll.
     int poll(int budget, receiver&, std::int64_t now);
+    /// component::ask_around.
+    void ask_around(std::int64_t now);
     [[nodiscard]] bool pending() const noexcept;
     [[nodiscard]] std::int64_t sleep_limit(std::int64_t now) const noexcept;
     [[nodiscard]] bool drained() const noexcept;
@@ -119,6 +121,7 @@ private:
     void on_time(activity&, std::int64_t now);
     void give_up(peer, std::string why, bool link_only);
     void lose(peer);
+    void look_for_refusals(std::int64_t now);
     void close(peer) noexcept;
 
     // endpoint_greeting.cpp: first contact
@@ -181,6 +184,8 @@ private:
     std::atomic<bool> work_{false};  ///< to_send_, reports_ or ended_ hold something
     std::uint64_t counter_ = 0;      ///< of sealed packets
     std::uint32_t probe_numbers_ = 0;
+    peer to_ask_ = 0;                ///< by ask_around
+    std::int64_t ask_again_ = 0;     ///< when all were asked
     endpoint_counts counts_;
     // of one train
     std::vector<std::uint32_t> numbers_;

@@ -46,6 +46,7 @@ int endpoint::poll(int budget, receiver& to, std::int64_t now)
             if (catch_.empty()) {
                 auto const lock = guard();
                 level_.note_empty();
+                look_for_refusals(now);
                 break;
             }
             auto const lock = guard();

@@ -188,6 +188,32 @@ send_status endpoint::lend(peer to, handler_id id, std::span<std::byte const> he
     return send_status::lent;
 }
 
+/// An empty packet is acknowledged as any other: who does not do so is given up in the end. All peers are asked in turn, each seldom.
+void endpoint::ask_around(std::int64_t now)
+{
+    constexpr peer at_a_time = 8;
+    auto const lock = guard();
+    for (peer asked = 0; asked < at_a_time; ++to_ask_) {
+        if (to_ask_ >= size_) {
+            if (now < ask_again_)
+                return;
+            ask_again_ = now + config_.silence;
+            to_ask_ = 0;
+        }
+        if (to_ask_ == rank_ || !env_.dies_silently(to_ask_))
+            continue;
+        ++asked;
+        bool const was_idle = peers_[to_ask_].active == nullptr;
+        send_status why_not{};
+        activity* const a = reach(to_ask_, why_not, now);
+        if (a == nullptr || !a->out.empty() || (!was_idle && now - a->heard < config_.silence))
+            continue;
+        a->out.reserve(1);
+        (void)a->out.add();
+        after_adding(*a, now);
+    }
+}
+
 void endpoint::after_adding(activity& a, std::int64_t now)
 {
     if (peers_[a.who].at != stage::met)

@@ -39,6 +39,8 @@ public:
     [[nodiscard]] virtual std::optional<address_blob> address_of(peer) = 0;
     /// The rank has left or died: it reads and writes nothing any more.
     [[nodiscard]] virtual bool is_dead(peer) const noexcept = 0;
+    /// Nobody but its silence would tell that this rank has died.
+    [[nodiscard]] virtual bool dies_silently(peer) const noexcept { return false; }
 };
 
 struct options {

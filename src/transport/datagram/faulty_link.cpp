@@ -104,6 +104,7 @@ public:
         return kept_;
     }
 
+    std::optional<link_address> take_refusal() noexcept override { return inner_->take_refusal(); }
     bool readable() const noexcept override { return inner_->readable(); }
 
     std::int64_t sleep_limit_ns() const noexcept override

@@ -52,6 +52,10 @@ public:
         auto const state = static_cast<job::rank_state>(job_.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
         return state == job::rank_state::left || state == job::rank_state::dead;
     }
+    bool dies_silently(peer p) const noexcept override
+    {
+        return job_.is_foreign() && !job_.is_here(static_cast<int>(p)) && !is_dead(p);
+    }
 
 private:
     job::membership& job_ = job::membership::instance();

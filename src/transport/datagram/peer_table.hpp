@@ -38,6 +38,8 @@ struct activity {
     std::int64_t asked_first = 0;      ///< when the first of these probes was sent
     std::int64_t sent = 0;             ///< last data, or progress
     std::int64_t heard = 0;
+    std::int64_t refused_first = 0;    ///< when the peer's host first said that nobody receives there
+    std::uint32_t refusals = 0;        ///< since then, without a packet of the peer
     std::int64_t used = 0;
     std::int64_t hello_due = 0;
     std::uint32_t hellos = 0;

@@ -5,10 +5,12 @@
 #include "transport/datagram/udp_address.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 #include <ifaddrs.h>
+#include <linux/errqueue.h>
 #include <net/if.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -83,6 +85,7 @@ public:
         max_datagram_ = datagram_of(interface_mtu(fd_.get(), own_));
         int one = integer_option(fd_.get(), SOL_UDP, UDP_SEGMENT, -1);
         segments_ = o.offload && one >= 0;
+        set(fd_.get(), own_.family() == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP, own_.family() == AF_INET6 ? IPV6_RECVERR : IP_RECVERR, 1);
         joins_ = o.offload && set(fd_.get(), SOL_UDP, UDP_GRO, 1);
     }
 
@@ -117,8 +120,13 @@ public:
     {
         udp_address a = unpack(to);
         if (count > 1 && segments_) {
-            if (send_train(a, pieces, each))
-                return count;
+            for (int tries = 0; tries < 2; ++tries) {  // the first may tell of an earlier datagram
+                if (send_train(a, pieces, each))
+                    return count;
+                note_error(-1);
+                if (errno != ECONNREFUSED)
+                    break;
+            }
             switch (errno) {
             case EAGAIN:
             case ENOBUFS:
@@ -148,9 +156,12 @@ public:
         if (wanted == 1) {
             ssize_t const got = ::recvmsg(fd_.get(), &heads_[0].msg_hdr, MSG_DONTWAIT);
             n = got < 0 ? 0 : 1;
+            note_error(got);
             heads_[0].msg_len = got < 0 ? 0 : static_cast<unsigned>(got);
         } else {
-            n = std::max(0, ::recvmmsg(fd_.get(), heads_.data(), wanted, MSG_DONTWAIT, nullptr));
+            int const got = ::recvmmsg(fd_.get(), heads_.data(), wanted, MSG_DONTWAIT, nullptr);
+            note_error(got);
+            n = std::max(0, got);
         }
         streak_ = n == 0 ? 0 : streak_ + 1;
         std::size_t good = 0;
@@ -165,6 +176,30 @@ public:
         return std::span(caught_).first(good);
     }
 
+    std::optional<link_address> take_refusal() noexcept override
+    {
+        while (told_error_.load(std::memory_order_relaxed)) {
+            udp_address to;
+            std::array<std::byte, 64> begin;  // of the datagram, which is of no use
+            iovec piece{begin.data(), begin.size()};
+            alignas(cmsghdr) char room[512];
+            msghdr m{};
+            m.msg_name = &to;
+            m.msg_namelen = sizeof to.v6;
+            m.msg_iov = &piece;
+            m.msg_iovlen = 1;
+            m.msg_control = room;
+            m.msg_controllen = sizeof room;
+            if (::recvmsg(fd_.get(), &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
+                told_error_.store(false, std::memory_order_relaxed);
+                break;
+            }
+            if (is_refusal(m))
+                return pack(to);
+        }
+        return std::nullopt;
+    }
+
     bool readable() const noexcept override
     {
         pollfd p{fd_.get(), POLLIN, 0};
@@ -172,6 +207,27 @@ public:
     }
 
 private:
+    /// What the network says of a datagram of ours is told by the next call on the socket, whatever that wants, and lies in its queue of
+    /// errors until it is taken.
+    void note_error(ssize_t result) noexcept
+    {
+        if (result < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+            told_error_.store(true, std::memory_order_relaxed);
+    }
+
+    /// An error in that queue: a host has said that nobody receives at the port.
+    static bool is_refusal(msghdr& m) noexcept
+    {
+        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
+            if (!((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)))
+                continue;
+            sock_extended_err e;
+            std::memcpy(&e, CMSG_DATA(c), sizeof e);
+            return e.ee_errno == ECONNREFUSED && (e.ee_origin == SO_EE_ORIGIN_ICMP || e.ee_origin == SO_EE_ORIGIN_ICMP6);
+        }
+        return false;
+    }
+
     void make_buffers(std::size_t wanted)
     {
         int const bytes = static_cast<int>(std::min<std::size_t>(wanted, std::size_t{1} << 30));
@@ -246,6 +302,8 @@ private:
                 sent += static_cast<std::size_t>(n);
             } else if (errno == EAGAIN || errno == ENOBUFS) {
                 break;
+            } else if (errno == ECONNREFUSED && !told_error_.load(std::memory_order_relaxed)) {
+                note_error(n);  // an earlier one's
             } else if (errno == EMSGSIZE && !fragments_) {
                 fragments_ = true;  // the path has become narrower than it was: what is on its way keeps its size
                 set_discovery(false);
@@ -283,6 +341,7 @@ private:
     bool segments_ = false;
     bool joins_ = false;
     bool fragments_ = false;
+    std::atomic<bool> told_error_{false};  ///< the queue of errors may hold something
     unsigned streak_ = 0;  ///< catches since the last vain look
     std::unique_ptr<std::byte[], free_aligned> storage_{
         static_cast<std::byte*>(::operator new[](batch * buffer_bytes, std::align_val_t{64}))};

@@ -171,4 +171,49 @@ TEST(quiet, a_link_that_is_lost)
     EXPECT_TRUE(w.until([&] { return w.ranks[2].heard[0] == 1; }));
 }
 
+// Who has ended is given up as soon as its machine has said so for a while, not after the long silence; one refusal may be forged.
+TEST(quiet, a_process_that_has_ended)
+{
+    world w(3, {.delay_ns = 20'000});
+    w.say(0, 1);
+    w.say(0, 2);
+    ASSERT_TRUE(w.until([&] { return w.drained(); }));
+    w.ranks[1].it.reset();
+    w.net.refuse(1);
+    w.say(0, 1);
+    for (int i = 0; i < 90; ++i)
+        w.step(10'000'000);
+    EXPECT_TRUE(w.ranks[0].links_lost.empty());
+    for (int i = 0; i < 60; ++i)
+        w.step(10'000'000);
+    ASSERT_EQ(w.ranks[0].links_lost.size(), 1u);
+    EXPECT_NE(w.ranks[0].links_lost[0].find("its process has ended"), std::string::npos) << w.ranks[0].links_lost[0];
+    EXPECT_EQ(w.say(0, 1), send_status::unreachable);
+    EXPECT_EQ(w.say(0, 2), send_status::sent);
+    EXPECT_TRUE(w.until([&] { return w.ranks[2].heard[0] == 2; }));
+    EXPECT_TRUE(w.ranks[2].links_lost.empty());
+}
+
+// Who only listens asks for signs of life: it finds out that a peer has ended, or answers nothing, and burdens the living little.
+TEST(quiet, silence_is_asked_about)
+{
+    dg::config c;
+    c.patience = 3'000'000'000;
+    world w(4, {.delay_ns = 20'000}, c);
+    w.ranks[1].it.reset();
+    w.net.refuse(1);
+    w.ranks[2].away = true;
+    for (int i = 0; i < 600; ++i) {
+        if (i % 20 == 0)
+            w.ranks[0].it->ask_around();
+        w.step(10'000'000);
+    }
+    ASSERT_EQ(w.ranks[0].links_lost.size(), 2u);
+    EXPECT_NE(w.ranks[0].links_lost[0].find("its process has ended"), std::string::npos) << w.ranks[0].links_lost[0];
+    EXPECT_NE(w.ranks[0].links_lost[1].find("no packet for 3 s"), std::string::npos) << w.ranks[0].links_lost[1];
+    EXPECT_EQ(w.say(0, 3), send_status::sent);
+    EXPECT_LE(w.counts(3).packets_received, 80u);
+    EXPECT_EQ(w.ranks[3].wrong, 0u);
+}
+
 } // namespace

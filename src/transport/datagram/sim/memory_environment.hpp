@@ -57,6 +57,7 @@ public:
     void publish_address(std::span<std::byte const> address) override { directory_.publish(rank_, address); }
     std::optional<address_blob> address_of(peer p) override { return directory_.find(p); }
     bool is_dead(peer p) const noexcept override { return directory_.is_dead(p); }
+    bool dies_silently(peer p) const noexcept override { return !is_dead(p); }
 
 private:
     directory& directory_;

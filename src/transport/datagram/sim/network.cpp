@@ -47,6 +47,8 @@ struct network::state {
     std::mutex mutable mutex;
     fate_of_datagrams fate;
     std::vector<std::vector<flying>> inboxes;  ///< heaps
+    std::vector<bool> closed;
+    std::vector<std::vector<std::uint32_t>> refusals;  ///< by sender
     std::uint64_t orders = 0;
     std::uint64_t overruns = 0;
     bool (*tap)(void*, std::uint32_t, std::uint32_t, std::span<std::byte const>) = nullptr;
@@ -74,6 +76,8 @@ struct network::state {
     {
         if (to >= inboxes.size() || (tap != nullptr && tap(tap_context, from, to, bytes)))
             return;
+        if (closed[to])
+            return refusals[from].push_back(to);
         auto const f = fate.next();
         std::vector<std::byte> copy(bytes.begin(), bytes.end());
         if (f.corrupt && !copy.empty())
@@ -141,6 +145,17 @@ public:
         return out_;
     }
 
+    std::optional<link_address> take_refusal() noexcept override
+    {
+        std::scoped_lock const lock(net_.mutex);
+        auto& told = net_.refusals[number_];
+        if (told.empty())
+            return std::nullopt;
+        std::uint32_t const by = told.back();
+        told.pop_back();
+        return address_of(by);
+    }
+
     bool readable() const noexcept override
     {
         std::scoped_lock const lock(net_.mutex);
@@ -172,6 +187,8 @@ std::unique_ptr<link> network::make()
 {
     std::scoped_lock const lock(state_->mutex);
     state_->inboxes.emplace_back();
+    state_->closed.push_back(false);
+    state_->refusals.emplace_back();
     return std::make_unique<sim_link>(*state_, static_cast<std::uint32_t>(state_->inboxes.size() - 1));
 }
 
@@ -186,6 +203,12 @@ void network::inject(std::uint32_t from, std::uint32_t to, std::span<std::byte c
 {
     std::scoped_lock const lock(state_->mutex);
     state_->put(from, to, {bytes.begin(), bytes.end()}, 0);
+}
+
+void network::refuse(std::uint32_t at)
+{
+    std::scoped_lock const lock(state_->mutex);
+    state_->closed.at(at) = true;
 }
 
 void network::set_tap(bool (*tap)(void*, std::uint32_t, std::uint32_t, std::span<std::byte const>), void* context)

@@ -48,6 +48,8 @@ public:
     void set_faults(faults const&);
     /// A datagram that somebody writes by hand, to the link made as number `to` (from 0), from number `from`.
     void inject(std::uint32_t from, std::uint32_t to, std::span<std::byte const>);
+    /// Nobody receives at link number `at` any more, and its host says so to whoever sends there.
+    void refuse(std::uint32_t at);
     /// Sees every datagram, before anything happens to it; true: it is dropped.
     void set_tap(bool (*tap)(void* context, std::uint32_t from, std::uint32_t to, std::span<std::byte const>), void* context);
     /// Is told of every datagram that will arrive, with the number of the link that it goes to.
