@@ -140,8 +140,8 @@ struct side {
         for (std::size_t v = 0; v < variant_count; ++v) {
             environments.push_back(std::make_unique<environment>(s, v, rank));
             auto l = dg::open_udp_link({.address = here, .max_datagram = 1472});
-            if (variants[v].faulty)
-                l = dg::make_faulty(std::move(l), {}, {.loss = variants[v].loss, .seed = rank + 17});  // lost on the way: trains leave whole
+            if (variants[v].faulty)  // lost where they arrive: trains leave whole
+                l = dg::make_faulty(std::move(l), {}, {.loss = variants[v].loss, .seed = rank + 17});
             components.push_back(dg::make(std::move(l), *environments[v], variants[v].config));
             components.back()->one_thread();
             install(*components.back());

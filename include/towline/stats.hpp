@@ -41,6 +41,9 @@ struct statistics {
     std::uint64_t messages_queued = 0;    ///< found no room at the peer, and waited in this process (number)
     std::uint64_t messages_cut = 0;       ///< of messages_sent: larger than a message of the transport (number)
     std::uint64_t bytes_laid = 0;         ///< of bytes_mapped: data of a derived datatype, copied from layout to layout
+    std::uint64_t packets_sent = 0;       ///< packets to ranks of other nodes, those sent again and acknowledgements included
+    std::uint64_t packets_resent = 0;     ///< of packets_sent: sent again, because the network had lost them
+    std::uint64_t packets_received = 0;   ///< packets that came from the network
 
     /// The difference of all counters since `before`.
     [[nodiscard]] statistics since(statistics const& before) const noexcept;

@@ -131,7 +131,6 @@ void message_plan::from_afar(planned& to, block const& b, peer_state& p)
 void message_plan::choose(peer_state& p, std::size_t head)
 {
     blocks.resize(given_.size());
-    std::memset(static_cast<void*>(blocks.data()), 0, given_.size() * sizeof(planned));
     chosen_ = true;
     for (std::size_t i = 0; i < given_.size(); ++i) {
         // Until something is chosen for it, the plan owns a given block.

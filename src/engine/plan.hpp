@@ -3,7 +3,8 @@
 
 #include "engine/attachments.hpp"
 #include "engine/outbox.hpp"
-#include "engine/small_vector.hpp"
+
+#include <boost/container/small_vector.hpp>
 
 namespace towline::engine {
 
@@ -32,7 +33,7 @@ public:
     /// The message left, or not: frees what the plan still owns, and forgets what left.
     void taken(outcome);
 
-    small_vector<planned, 4> blocks;
+    boost::container::small_vector<planned, 4> blocks;
     std::uint64_t inside = 0;  ///< bytes of blocks that travel in the message
     bool released = false;     ///< the receiver must say when it is done
 

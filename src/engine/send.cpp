@@ -110,7 +110,7 @@ public:
     [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
     [[nodiscard]] bool together() const noexcept { return together_; }
     [[nodiscard]] std::span<std::byte const> whole() const noexcept { return {few_, total_}; }  ///< if together
-    [[nodiscard]] std::span<std::span<std::byte const> const> parts() const noexcept { return parts_; }
+    [[nodiscard]] std::span<std::span<std::byte const> const> parts() const noexcept { return {parts_.data(), parts_.size()}; }
 
     /// Parts as one or two pieces, for a transport that takes two. `scratch` has room for it.
     [[nodiscard]] std::pair<std::span<std::byte const>, std::span<std::byte const>> in_two(std::vector<std::byte>& scratch) const
@@ -166,7 +166,7 @@ private:
     bool together_ = false;
     std::vector<std::byte> many_;
     std::byte* front_ = few_;
-    small_vector<std::span<std::byte const>, 8> parts_;
+    boost::container::small_vector<std::span<std::byte const>, 8> parts_;
     std::uint64_t total_ = 0;
 };
 

@@ -39,7 +39,10 @@ namespace towline::job {
     X(bytes_pulled,       bytes,  "of bytes_copied_twice and bytes_wire: in pieces that the receiver asked for")                         \
     X(messages_queued,    number, "of what was sent: found no room at the peer, and waited for it in this process")                      \
     X(messages_cut,       number, "of messages_sent: larger than a message of the transport, and sent in fragments")               \
-    X(bytes_laid,         bytes,  "of bytes_mapped: data of a derived datatype, copied from layout to layout")
+    X(bytes_laid,         bytes,  "of bytes_mapped: data of a derived datatype, copied from layout to layout")                          \
+    X(packets_sent,       number, "packets to ranks of other nodes, those sent again and acknowledgements included")                     \
+    X(packets_resent,     number, "of packets_sent: sent again, because the network had lost them")                                      \
+    X(packets_received,   number, "packets that came from the network")
 // clang-format on
 
 /// Indexes into rank_slot::counters. Written by the owning rank only (relaxed).

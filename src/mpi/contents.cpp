@@ -18,7 +18,7 @@ construction const& small(datatype const& type)
 }
 
 template <class T, std::size_t Near>
-void copy_out(few<T, Near> const& from, T* to, MPI_Count max, char const* max_parameter, char const* parameter)
+void copy_out(boost::container::small_vector<T, Near> const& from, T* to, MPI_Count max, char const* max_parameter, char const* parameter)
 {
     auto const n = static_cast<MPI_Count>(from.size());
     if (max < n)

@@ -6,12 +6,12 @@
 #include "matching/laid.hpp"
 #include "mpi/abi.hpp"
 #include "mpi/attributes.hpp"
-#include "mpi/few.hpp"
 #include "mpi/handles.hpp"
 #include "mpi/object.hpp"
 
 #include <array>
 #include <atomic>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,10 +24,10 @@ namespace towline::mpi {
 /// The call that constructed a datatype, for MPI_Type_get_contents (5.1.13). Arguments of type MPI_Count are in `counts`.
 struct construction {
     int combiner = MPI_COMBINER_NAMED;
-    few<int, 4> integers;
-    few<MPI_Aint, 2> addresses;
-    few<MPI_Count, 3> counts;
-    few<ref<datatype>, 3> types;
+    boost::container::small_vector<int, 4> integers;
+    boost::container::small_vector<MPI_Aint, 2> addresses;
+    boost::container::small_vector<MPI_Count, 3> counts;
+    boost::container::small_vector<ref<datatype>, 3> types;
 };
 
 class datatype final : public object {

@@ -28,6 +28,7 @@ MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
 {
     static std::mutex& mutex = *new std::mutex;  // never destroyed, because programs call MPI from destructors
     static auto& all = *new std::map<std::array<int, 3>, MPI_Datatype>;
+    using list_of_integers = decltype(construction::integers);
     bool const is_integer = combiner == MPI_COMBINER_F90_INTEGER;
     for (number const& n : numbers) {
         if ((p != MPI_UNDEFINED && p > n.precision) || (r != MPI_UNDEFINED && r > n.range))
@@ -35,8 +36,8 @@ MPI_Datatype made(int combiner, std::span<number const> numbers, int p, int r)
         std::scoped_lock const lock(mutex);
         MPI_Datatype& handle = all.try_emplace({combiner, p, r}, MPI_DATATYPE_NULL).first->second;
         if (handle == MPI_DATATYPE_NULL) {
-            ref<datatype> const type = make<datatype>(
-                get(n.type, "type").layout(), construction{combiner, is_integer ? few<int, 4>{r} : few<int, 4>{p, r}, {}, {}, {}});
+            list_of_integers const arguments = is_integer ? list_of_integers{r} : list_of_integers{p, r};
+            ref<datatype> const type = make<datatype>(get(n.type, "type").layout(), construction{combiner, arguments, {}, {}, {}});
             type->make_lasting();
             handle = type->lasting_handle();
         }

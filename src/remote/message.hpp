@@ -1,10 +1,11 @@
 #pragma once
 // Arrived messages as the decoding templates see them.
 
-#include "engine/small_vector.hpp"
 #include "remote/runtime.hpp"
 
 #include <towline/archive_chunk.hpp>
+
+#include <boost/container/small_vector.hpp>
 
 namespace towline::remoting {
 
@@ -49,7 +50,7 @@ private:
         std::size_t block;
         void* destination;
     };
-    engine::small_vector<wanted, 4> wanted_;
+    boost::container::small_vector<wanted, 4> wanted_;
 };
 
 /// Suspends the caller until all fetches of the message have ended. If decoding may not wait, none is in flight. Throws peer_error if the

@@ -88,6 +88,9 @@ class JobTest(unittest.TestCase):
         self.mark = uuid.uuid4().hex
         self.env = dict({"TOWLINE_TUNING": "off"}, **os.environ, **{MARK: self.mark})  # a developer may have measured this machine
         self.env.pop("TOWLINE_JOB", None)
+        if SANITIZED:
+            leaks = os.path.join(os.path.dirname(os.path.abspath(__file__)), "leaks.txt")
+            self.env.setdefault("LSAN_OPTIONS", f"suppressions='{leaks}':print_suppressions=0")
         self.temporary = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.temporary, ignore_errors=True)
         self.env["TMPDIR"] = self.temporary

@@ -1,6 +1,7 @@
 """Jobs of several nodes: `towline run --hosts`, and messages that go by packets. Two names of this machine are two nodes, which share no
 memory."""
 
+import json
 import os
 import re
 import signal
@@ -164,6 +165,20 @@ class Launching(JobTest):
         code, _, err, _ = self.run_job(2, mpi("paths"), "messages", options=(*hosts(), "--stats"))
         rows = [line.split() for line in err.splitlines() if re.match(r"\s+[01]\s", line)]
         self.assertEqual([row[0] for row in rows], ["0", "1"], err)
+
+    def test_counters_of_packets(self):
+        file = os.path.join(self.temporary, "stats")
+        for loss in ("0", "0.05"):
+            code, _, err, _ = self.run_job(2, mpi("point_to_point"), "order", options=(*hosts(), f"--stats={file}"),
+                                           env={**self.env, "TOWLINE_TEST_DATAGRAM_FAULTS": f"loss={loss},seed=3"})
+            self.assertEqual(code, 0, err)
+            with open(file) as f:
+                ranks = json.load(f)["ranks"]
+            for rank in ranks:
+                self.assertGreater(rank["packets_sent"], 100)
+                self.assertGreater(rank["packets_received"], 100)
+            self.assertEqual(sum(rank["packets_resent"] for rank in ranks) > 0, loss != "0")
+        os.unlink(file)
 
 
 class Tree(JobTest):

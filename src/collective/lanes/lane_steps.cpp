@@ -6,11 +6,11 @@
 #include "collective/lanes/lane_offers.hpp"
 #include "collective/lanes/lane_tables.hpp"
 #include "collective/schedule.hpp"
-#include "engine/small_vector.hpp"
 
 #include <towline/error.hpp>
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <span>
 
 namespace towline::collective {
@@ -180,7 +180,7 @@ public:
 
 private:
     combination const& how_;
-    engine::small_vector<lane_offers::readable, 8> sources_;
+    boost::container::small_vector<lane_offers::readable, 8> sources_;
 };
 
 lane_fold::lane_fold(lane_offers& all, int last, std::uint64_t offset, std::uint64_t size, std::uint64_t expected, combination const& how,
@@ -198,7 +198,7 @@ lane_fold::lane_fold(lane_offers& all, int last, std::uint64_t offset, std::uint
 void lane_fold::combine(std::byte* to, std::uint64_t at, std::uint64_t bytes) const
 {
     std::uint64_t const count = bytes / how_.element;
-    std::span<lane_offers::readable const> rest = sources_;
+    std::span<lane_offers::readable const> rest(sources_.data(), sources_.size());
     auto const next = [&rest] {
         lane_offers::readable const r = rest.back();
         rest = rest.first(rest.size() - 1);
@@ -249,7 +249,7 @@ void lane_run::fold_push(lane_step const& s, combination const& r)
     lanes::slot const& there = lanes_->of(home, number_);
     bool const is_free = there.offers().what == lanes::offer::lent && there.send != there.receive;
     std::byte* const first = is_free ? all.target(home, s.offset, s.size) : nullptr;
-    engine::small_vector<std::byte*, 8> copies;
+    boost::container::small_vector<std::byte*, 8> copies;
     for (int rank = s.rank == all_ranks ? 0 : s.rank, behind = s.rank == all_ranks ? lanes_->size() : s.rank + 1; rank < behind; ++rank)
         if (!is_free || rank != home)
             copies.push_back(all.target(rank, s.offset, s.size));

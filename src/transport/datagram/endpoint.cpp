@@ -44,7 +44,19 @@ endpoint::endpoint(config const& c, link& l, environment& env, std::uint32_t epo
     pieces_.reserve(3 * t.datagrams);
 }
 
-endpoint::~endpoint() = default;
+endpoint::~endpoint()
+{
+    tell_counts(0, true);
+}
+
+void endpoint::tell_counts(std::int64_t now, bool last)
+{
+    constexpr std::int64_t seldom = 10'000'000;
+    if (!last && now < tell_counts_at_)
+        return;
+    tell_counts_at_ = now + seldom;
+    env_.tell_counts(counts());
+}
 
 bool endpoint::is_gone(peer p) const
 {

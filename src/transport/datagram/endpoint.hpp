@@ -37,12 +37,6 @@ public:
     virtual void lost(peer, std::string const& why, bool link_only) = 0;
 };
 
-/// What happened; for tests, benchmarks and people.
-struct endpoint_counts {
-    std::uint64_t packets_sent = 0, packets_resent = 0, packets_received = 0, duplicates = 0, strangers = 0;
-    std::uint64_t acks_sent = 0, probes_sent = 0, hellos_sent = 0, windows = 0;
-};
-
 class endpoint {
 public:
     /// Link and environment must outlive it. `epoch`: see wire::greeting.
@@ -76,6 +70,8 @@ public:
     [[nodiscard]] bool is_gone(peer p) const;
 
     [[nodiscard]] endpoint_counts counts() const;
+    /// Tells the environment what was counted, if some time has passed since the last time, or `last`.
+    void tell_counts(std::int64_t now, bool last = false);
     /// Peers with windows.
     [[nodiscard]] std::size_t active() const;
 
@@ -199,6 +195,7 @@ private:
     bool loans_ended_ = false;       ///< by packets of this poll
     packet_in_hand current_;
     part_in_hand early_;
+    std::int64_t tell_counts_at_ = 0;
 };
 
 } // namespace towline::transport::datagram

@@ -49,8 +49,11 @@ int endpoint::poll(int budget, receiver& to, std::int64_t now)
                 look_for_refusals(now);
                 break;
             }
-            auto const lock = guard();
-            level_.tick(now);
+            {
+                auto const lock = guard();
+                level_.tick(now);
+            }
+            tell_counts(now);
         }
         while (!current_.any && next_packet(now, to)) {
         }

@@ -21,6 +21,12 @@ using job_key = std::array<std::byte, 32>;
 using address_blob = std::vector<std::byte>;
 inline constexpr std::size_t max_address_bytes = 256;
 
+/// What happened; for tests, benchmarks and people.
+struct endpoint_counts {
+    std::uint64_t packets_sent = 0, packets_resent = 0, packets_received = 0, duplicates = 0, strangers = 0;
+    std::uint64_t acks_sent = 0, probes_sent = 0, hellos_sent = 0, windows = 0;
+};
+
 /// Not called per message: only at the beginning, at first contact, and where a peer does not answer. Thread-safe; must not call the
 /// component.
 class environment {
@@ -39,6 +45,8 @@ public:
     [[nodiscard]] virtual std::optional<address_blob> address_of(peer) = 0;
     /// The rank has left or died: it reads and writes nothing any more.
     [[nodiscard]] virtual bool is_dead(peer) const noexcept = 0;
+    /// What the component has counted so far; now and then, and at its end.
+    virtual void tell_counts(endpoint_counts const&) noexcept {}
     /// Nobody but its silence would tell that this rank has died.
     [[nodiscard]] virtual bool dies_silently(peer) const noexcept { return false; }
 };

@@ -52,6 +52,16 @@ public:
         auto const state = static_cast<job::rank_state>(job_.slot(static_cast<int>(p)).state.load(std::memory_order_acquire));
         return state == job::rank_state::left || state == job::rank_state::dead;
     }
+    void tell_counts(endpoint_counts const& c) noexcept override
+    {
+        auto& counters = job_.self().counters;
+        auto const tell = [&](job::counter which, std::uint64_t n) {
+            counters[static_cast<std::size_t>(which)].store(n, std::memory_order_relaxed);
+        };
+        tell(job::counter::packets_sent, c.packets_sent + c.acks_sent + c.probes_sent + c.hellos_sent);
+        tell(job::counter::packets_resent, c.packets_resent);
+        tell(job::counter::packets_received, c.packets_received);
+    }
     bool dies_silently(peer p) const noexcept override
     {
         return job_.is_foreign() && !job_.is_here(static_cast<int>(p)) && !is_dead(p);

@@ -66,8 +66,8 @@ public:
         return {step::found::message, id_, {buffer_.get(), have_}, r->next};
     }
 
-    /// Looks at the payload of a packet that comes `ahead` packets before its turn. Shows its part, if it is one of the middle of the message
-    /// that has begun: then all packets between are full of that message, too. `found::nothing`: look again in its turn.
+    /// Looks at the payload of a packet that comes `ahead` packets before its turn. Shows its part, if it is one of the middle of the
+    /// message that has begun: then all packets between are full of that message, too. `found::nothing`: look again in its turn.
     [[nodiscard]] step read_early(std::uint32_t ahead, std::span<std::byte const> payload) const noexcept
     {
         step s;
