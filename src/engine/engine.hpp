@@ -200,6 +200,7 @@ struct setup {
     std::atomic<std::int64_t>* active_ns = nullptr;   ///< told from time to time when the engine was at work; null: not wanted
     std::uint32_t cores = 0;                          ///< that this process can use, about, as a share of its node's; 0: not known
     bool oversubscribed = false;                      ///< ranks, or ranks and helpers, outnumber cores: yield early, sleep early
+    std::uint32_t ranks_per_core = 1;                 ///< of this node, rounded up; 1 where they do not outnumber cores
     bool background = true;                           ///< one progress thread takes over when nobody polled for a while
     bool shared_arena = false;                        ///< peers are threads of one process, with one arena among them
     bool one_thread = false;                          ///< one thread at a time is in any call: no locks; no background thread

@@ -124,7 +124,7 @@ public:
     void* poll_context = nullptr;
     std::atomic<int> polls_asked{0};
     std::atomic<std::uint32_t> slow_waiters{0};  ///< waits that have slept at least once
-    std::atomic<std::uint32_t> yielding_waiters{0};  ///< waits that yield now, and poll whenever they get a core
+    std::atomic<std::uint64_t> yielding_waiters{0};  ///< waits that yield now, and poll whenever they get a core
     std::atomic<std::uint32_t> deaths_seen{0};
     std::atomic<std::uint64_t> sleeps{0};        ///< engine::sleeps
     std::atomic<bool> step_aside{false};         ///< a thread asks the background thread, or the helper, for the token

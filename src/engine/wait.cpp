@@ -4,6 +4,7 @@
 #include "engine/poller.hpp"
 
 #include "base/clock.hpp"
+#include "base/counting.hpp"
 #include "base/idle.hpp"
 #include "base/note.hpp"
 
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include <sched.h>
 #include <time.h>
@@ -231,7 +233,9 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
     bool const crowded = is_crowded();
     std::uint32_t spins = has_core() ? thresholds::spins : crowded && !config.oversubscribed ? thresholds::spins_crowded
                                                                                            : thresholds::spins_shared;
-    std::uint32_t const yields = config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
+    bool const naps = packets != nullptr && config.ranks_per_core >= thresholds::napping_ranks;
+    std::uint32_t const yields = naps ? std::max(thresholds::least_yields, thresholds::yields_before_naps / config.ranks_per_core)
+                                 : config.oversubscribed ? thresholds::yields_oversubscribed : thresholds::yields;
     bool const spin_only = timeout == engine::only_spin;
     bool const timed = timeout != std::chrono::nanoseconds::max() && !spin_only;
     std::int64_t const end = timed ? base::monotonic_ns() + std::max<std::int64_t>(timeout.count(), 0) : 0;
@@ -258,7 +262,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         void set_yields(bool now) noexcept
         {
             if (std::exchange(yields, now) != now)
-                m.yielding_waiters.fetch_add(now ? 1U : ~0U, std::memory_order_relaxed);
+                base::add(m.yielding_waiters, now ? 1 : ~std::uint64_t{0}, m.config.one_thread);
         }
         void tell()
         {
@@ -361,6 +365,13 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
             }
             continue;
         }
+        if (naps && idle < spins + yields + thresholds::naps) {
+            yielded = true;
+            if (crowded)
+                held.let_go();
+            std::this_thread::sleep_for(thresholds::nap_for_each * config.ranks_per_core);
+            continue;
+        }
         held.let_go();
         slow.set_yields(false);
         slow.begin(what, detail);
@@ -371,7 +382,7 @@ bool poller::wait(bool (*ready)(void*), void* context, char const* what, std::ch
         if (woken) {
             idle = 0;  // something is there, or about to be
         } else {
-            idle = spins + yields;  // nothing is: sleep again without a spin
+            idle = spins + yields + (naps ? thresholds::naps : 0);  // nothing is: sleep again without a spin
             if (limit == thresholds::heartbeat)
                 look = true;
         }

@@ -39,7 +39,7 @@ struct capabilities {
 using handler = void (*)(void* context, peer source, std::span<std::byte const> payload);
 
 /// Called for a part of a message: `bytes`, which begin at `at` in it. `beginning`: its first bytes, as many as were asked for; they lie in
-/// no part. Each other byte comes once, in any order; what the message says together is told to nobody. All spans as for a handler.
+/// no part. Each other byte comes once, in any order; nothing says which part is the last one. All spans as for a handler.
 using part_handler = void (*)(void* context, peer source, std::span<std::byte const> beginning, std::size_t at,
                               std::span<std::byte const> bytes);
 
