@@ -40,7 +40,7 @@ namespace dg = transport::datagram;
 using transport::send_status;
 
 constexpr std::size_t stream_bytes = std::size_t{16} << 20;
-constexpr std::size_t train = 44 * 1472;       // what one sending by offload takes
+constexpr std::size_t train = 44 * 1472;       // what one sending takes: many datagrams by offload, or one where the interface takes that
 constexpr std::size_t window = std::size_t{2} << 20;
 
 enum class role : int { rest, raw_echo, raw_sink, tcp_echo, tcp_sink, link_echo, link_sink, component };
@@ -139,14 +139,14 @@ struct side {
         std::string const here = settle(rank);
         for (std::size_t v = 0; v < variant_count; ++v) {
             environments.push_back(std::make_unique<environment>(s, v, rank));
-            auto l = dg::open_udp_link({.address = here, .max_datagram = 1472});
+            auto l = dg::open_udp_link({.address = here});
             if (variants[v].faulty)  // lost where they arrive: trains leave whole
                 l = dg::make_faulty(std::move(l), {}, {.loss = variants[v].loss, .seed = rank + 17});
             components.push_back(dg::make(std::move(l), *environments[v], variants[v].config));
             components.back()->one_thread();
             install(*components.back());
         }
-        link = dg::open_udp_link({.address = here, .max_datagram = 1472});
+        link = dg::open_udp_link({.address = here});
         exchange(of_link, link->own_address());
         fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
         sockaddr_in a{};
@@ -252,8 +252,14 @@ bool offload(int fd, bool on)
     return ::setsockopt(fd, SOL_UDP, UDP_GRO, &value, sizeof value) == 0;
 }
 
-/// Sends a train as one, or datagram by datagram. False: no room.
-bool raw_send(side& s, void const* data, std::size_t bytes, bool segments)
+/// The largest datagram, as far as a train fills it.
+std::size_t most_of(side const& s)
+{
+    return std::min(s.link->max_datagram(), train);
+}
+
+/// Sends one datagram, or a train of them, by offload, where that is longer than `each`. False: no room.
+bool raw_send(side& s, void const* data, std::size_t bytes, std::size_t each = train)
 {
     iovec piece{const_cast<void*>(data), bytes};
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(std::uint16_t))]{};
@@ -262,15 +268,15 @@ bool raw_send(side& s, void const* data, std::size_t bytes, bool segments)
     m.msg_namelen = sizeof s.raw_peer;
     m.msg_iov = &piece;
     m.msg_iovlen = 1;
-    if (segments) {
+    if (bytes > each) {
         m.msg_control = room;
         m.msg_controllen = sizeof room;
         cmsghdr* const c = CMSG_FIRSTHDR(&m);
         c->cmsg_level = SOL_UDP;
         c->cmsg_type = UDP_SEGMENT;
         c->cmsg_len = CMSG_LEN(sizeof(std::uint16_t));
-        std::uint16_t const each = 1472;
-        std::memcpy(CMSG_DATA(c), &each, sizeof each);
+        auto const segment = static_cast<std::uint16_t>(each);
+        std::memcpy(CMSG_DATA(c), &segment, sizeof segment);
     }
     return ::sendmsg(s.fd, &m, MSG_DONTWAIT) > 0;
 }
@@ -282,7 +288,7 @@ void raw_echo(side& s)
     while (s.all.now.load(std::memory_order_relaxed) == role::raw_echo) {
         ssize_t const n = ::recv(s.fd, s.buffer.data(), s.buffer.size(), MSG_DONTWAIT);
         if (n > 0)
-            static_cast<void>(raw_send(s, s.buffer.data(), static_cast<std::size_t>(n), false));
+            static_cast<void>(raw_send(s, s.buffer.data(), static_cast<std::size_t>(n)));
     }
 }
 
@@ -304,7 +310,7 @@ void raw_sink(side& s)
         if (n > 0)
             got += static_cast<std::uint64_t>(n);
         if (got - told >= window / 4 || (n < 0 && got != told)) {
-            static_cast<void>(raw_send(s, &got, sizeof got, false));
+            static_cast<void>(raw_send(s, &got, sizeof got));
             told = got;
         }
     }
@@ -573,7 +579,7 @@ int main(int argc, char** argv)
     program.add({.name = "message", .size = 32, .subject = "raw"}, [&](bench::sampler& b) {
         turn const t(all, role::raw_echo);
         b.timed([&] {
-            return ping_pong([&] { raw_send(s, ping.data(), ping.size(), false); },
+            return ping_pong([&] { raw_send(s, ping.data(), ping.size()); },
                              [&] { return ::recv(s.fd, s.buffer.data(), s.buffer.size(), MSG_DONTWAIT) == 32; });
         });
     });
@@ -627,9 +633,9 @@ int main(int argc, char** argv)
                                     s, size,
                                     [&](std::byte const* p, std::size_t n) {
                                         if (by_offload)
-                                            return raw_send(s, p, n, true);
-                                        for (std::size_t at = 0; at < n; at += 1472) {
-                                            while (!raw_send(s, p + at, 1472, false)) {
+                                            return raw_send(s, p, n, most_of(s));
+                                        for (std::size_t at = 0; at < n; at += most_of(s)) {
+                                            while (!raw_send(s, p + at, most_of(s))) {
                                             }
                                         }
                                         return true;
@@ -648,7 +654,7 @@ int main(int argc, char** argv)
                     s, size,
                     [&](std::byte const* p, std::size_t n) {
                         iovec const piece{const_cast<std::byte*>(p), n};
-                        return s.link->send(s.link_peer, {&piece, 1}, 1472, n / 1472) != 0;
+                        return s.link->send(s.link_peer, {&piece, 1}, most_of(s), n / most_of(s)) != 0;
                     },
                     [&] {
                         std::uint64_t got = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// What a host tells of itself to the others of a job, and what follows from it: which of them share processors, and at which addresses their
-// ranks reach each other.
+// What a host tells of itself to the others of a job, and what follows from it: which of them share processors, and at which addresses
+// their ranks reach each other.
 
 #include <cstdint>
 #include <string>

@@ -60,8 +60,8 @@ public:
                                            std::size_t count) noexcept = 0;
     /// What has arrived, up to a batch; empty if there is nothing. Valid until the next call.
     [[nodiscard]] virtual std::span<received> receive() noexcept = 0;
-    /// An address of which its host has said, since the last call, that nobody receives there; nothing where no host says so. Anybody on the
-    /// way may say it, truly or not.
+    /// An address of which its host has said, since the last call, that nobody receives there; nothing where no host says so. Anybody on
+    /// the way may say it, truly or not.
     [[nodiscard]] virtual std::optional<link_address> take_refusal() noexcept { return std::nullopt; }
     /// Whether `receive` would find something.
     [[nodiscard]] virtual bool readable() const noexcept = 0;
