@@ -24,6 +24,8 @@ constexpr std::size_t most_in_train = 64;
 constexpr std::size_t most_bytes_in_train = 65000;  // below 65535 with the headers of both families
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
 constexpr std::size_t batch = 8;
+/// Refused sends in a row, each told of an earlier datagram, before one is taken for lost.
+constexpr int most_tries = 3;
 
 int integer_option(int fd, int level, int name, int otherwise) noexcept
 {
@@ -120,7 +122,7 @@ public:
     {
         udp_address a = unpack(to);
         if (count > 1 && segments_) {
-            for (int tries = 0; tries < 2; ++tries) {  // the first may tell of an earlier datagram
+            for (int tries = 0; tries < most_tries; ++tries) {  // a refusal is of an earlier datagram
                 if (send_train(a, pieces, each))
                     return count;
                 note_error(-1);
@@ -295,6 +297,7 @@ private:
                 bytes += pieces[at].iov_len;
         }
         std::size_t sent = 0;
+        int tries = 0;
         while (sent < count) {
             int const n = count - sent == 1 ? (::sendmsg(fd_.get(), &out[sent].msg_hdr, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -1 : 1)
                                             : ::sendmmsg(fd_.get(), &out[sent], static_cast<unsigned>(count - sent),
@@ -303,8 +306,8 @@ private:
                 sent += static_cast<std::size_t>(n);
             } else if (errno == EAGAIN || errno == ENOBUFS) {
                 break;
-            } else if (errno == ECONNREFUSED && !told_error_.load(std::memory_order_relaxed)) {
-                note_error(n);  // an earlier one's
+            } else if (errno == ECONNREFUSED && tries++ < most_tries) {
+                note_error(n);  // of an earlier datagram
             } else if (errno == EMSGSIZE && !fragments_) {
                 fragments_ = true;  // the path has become narrower than it was: what is on its way keeps its size
                 set_discovery(false);
