@@ -44,6 +44,7 @@ public:
                 return broken();
             std::size_t const beginning = beginnings[r->head.handler];
             beginning_ = beginning != 0 && r->bytes.size() > beginning ? beginning : 0;
+            full_ = payload.size() - sizeof r->head;
             if (beginning_ == 0 && r->head.place > room_) {
                 buffer_.reset(static_cast<std::byte*>(::operator new[](r->head.place, std::align_val_t{64})));
                 room_ = r->head.place;
@@ -67,17 +68,18 @@ public:
     }
 
     /// Looks at the payload of a packet that comes `ahead` packets before its turn. Shows its part, if it is one of the middle of the
-    /// message that has begun: then all packets between are full of that message, too. `found::nothing`: look again in its turn.
+    /// message that has begun: then all packets between are full of that message, too. One that is not full may be the last of a later
+    /// message. `found::nothing`: look again in its turn.
     [[nodiscard]] step read_early(std::uint32_t ahead, std::span<std::byte const> payload) const noexcept
     {
         step s;
         if (wanted_ == 0 || beginning_ == 0 || payload.empty())
             return s;
         auto const r = wire::read_record(payload, 0);
-        if (!r || r->head.part != wire::more || r->head.handler != id_ || r->bytes.empty() || r->next < payload.size())
+        if (!r || r->head.part != wire::more || r->head.handler != id_ || r->bytes.size() != full_ || r->next < payload.size())
             return s;
-        std::uint64_t const place = have_ + std::uint64_t{ahead} * r->bytes.size();
-        if (r->head.place != place || place + r->bytes.size() > wanted_)
+        std::uint64_t const place = have_ + std::uint64_t{ahead} * full_;
+        if (r->head.place != place || place + full_ > wanted_)
             return s;
         return show(*r, place);
     }
@@ -120,6 +122,7 @@ private:
     handler_id id_ = 0;
     std::size_t beginning_ = 0;  ///< bytes of `shown_`; 0: the message is joined
     std::array<std::byte, component::most_beginning> shown_{};
+    std::size_t full_ = 0;       ///< bytes of a record that fills a packet: the one with a message's beginning is filled
 };
 
 } // namespace towline::transport::datagram
