@@ -33,18 +33,6 @@ int number(std::string_view option, std::string const& text, int least, int most
     return value;
 }
 
-std::vector<std::string> list_of(std::string const& text)
-{
-    std::vector<std::string> all;
-    for (std::size_t at = 0; at <= text.size();) {
-        auto const comma = std::min(text.find(',', at), text.size());
-        if (comma > at)
-            all.push_back(text.substr(at, comma - at));
-        at = comma + 1;
-    }
-    return all;
-}
-
 std::string content_of(std::string_view option, std::string const& path)
 {
     std::ifstream file(path);
@@ -276,7 +264,7 @@ void reader::add_environment(char const* prefix, std::function<environment_chang
     options_[name("envnone")] = {0, false, [which](std::string const&, values) { which().inherit = false; }};
     options_[name("envlist")] = {1, false, [which](std::string const&, values v) {
                                      which().inherit = false;
-                                     for (auto& word : list_of(v[0]))
+                                     for (auto& word : base::parse_list(v[0]))
                                          which().kept.push_back(std::move(word));
                                  }};
 }

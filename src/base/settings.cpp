@@ -36,6 +36,18 @@ bool any_of(std::string_view text, std::initializer_list<std::string_view> words
 
 } // namespace
 
+std::vector<std::string> parse_list(std::string_view text)
+{
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at <= text.size();) {
+        auto const end = std::min(text.find(',', at), text.size());
+        if (end > at)
+            all.emplace_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return all;
+}
+
 std::optional<std::size_t> find_word(std::string_view text, std::initializer_list<std::string_view> words) noexcept
 {
     std::size_t index = 0;

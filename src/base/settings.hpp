@@ -8,7 +8,9 @@
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace towline::base {
 
@@ -34,6 +36,8 @@ namespace towline::base {
 /// The same, or off, no, false, 0: the longest time.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> parse_time_or_off(std::string_view text) noexcept;
 [[nodiscard]] std::optional<bool> parse_switch(std::string_view text) noexcept;
+/// The words between commas; empty ones are left out.
+[[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
 /// Which of the words it is; small and capital letters are the same.
 [[nodiscard]] std::optional<std::size_t> find_word(std::string_view text, std::initializer_list<std::string_view> words) noexcept;
 

@@ -230,7 +230,7 @@ bool fetching::serve(pull& job)
             return true;
         }
         if (status == transport::send_status::lent && job.loans++ == 0)
-            (void)pending_.add_loan(job.what.id, job.to);
+            pending_.add_loan(job.what.id, job.to);
         job.what.offset += n;
         job.what.bytes -= n;
     }

@@ -39,7 +39,7 @@ outbox::ended outbox::close(std::uint64_t id, peer from, std::uint64_t what, boo
     sending* const slot = locate(id, from);
     if (slot == nullptr)
         return result;
-    what &= slot->waiting;
+    what &= slot->waiting & ~slot->late;
     if (what == 0)
         return result;
     result.known = true;
@@ -71,14 +71,11 @@ std::optional<kept_block> outbox::find(std::uint64_t id, peer from, std::uint64_
     return slot->kept[block];
 }
 
-bool outbox::add_loan(std::uint64_t id, peer to)
+void outbox::add_loan(std::uint64_t id, peer to)
 {
     std::lock_guard lock(mutex_);
-    sending* const slot = locate(id, to);
-    if (slot == nullptr)
-        return false;
-    ++slot->loans;
-    return true;
+    if (sending* const slot = locate(id, to); slot != nullptr)
+        ++slot->loans;
 }
 
 void outbox::end_loan(std::uint64_t id, peer to)

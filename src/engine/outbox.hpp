@@ -54,8 +54,8 @@ public:
     /// A kept block, for a receiver that copies it. It stays until the message is closed, which happens under the polling token only.
     [[nodiscard]] std::optional<kept_block> find(std::uint64_t id, peer from, std::uint64_t block);
     /// The transport reads a kept block of the message until `end_loan`: until then the message keeps its blocks, though its receiver, or
-    /// its receiver's death, may end it. The poller only. False: there is no such message.
-    [[nodiscard]] bool add_loan(std::uint64_t id, peer to);
+    /// its receiver's death, may end it. The poller only.
+    void add_loan(std::uint64_t id, peer to);
     void end_loan(std::uint64_t id, peer to);
     /// Messages whose lent blocks are still out.
     [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_.load(std::memory_order_acquire); }

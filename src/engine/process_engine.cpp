@@ -144,7 +144,8 @@ std::unique_ptr<engine> process_engine(bool background, bool one_thread)
     s.ways = &job.ways();
     s.active_ns = &job.self().waits.active_ns;
     s.oversubscribed = job.is_oversubscribed();
-    s.ranks_per_core = (job.ranks_on_cores() + job.header().cores - 1) / std::max(1U, job.header().cores);
+    std::uint32_t const cores = std::max(1U, job.header().cores);
+    s.ranks_per_core = (job.ranks_on_cores() + cores - 1) / cores;
     // A rank that is bound has what it is bound to; the others share the node's.
     s.cores = std::max(1u, std::min(base::usable_cores(), job.header().cores / job.ranks_on_cores()));
     bool const network = process_uses_network();

@@ -1,6 +1,7 @@
 // Every message arrives once, whole, in order.
 #include "conformance/traffic.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace conformance {
@@ -81,6 +82,85 @@ TEST_P(messages, every_size)
             p.until([&] { return heard.count == before + 1; }, "a message of each size");
         }
         p.barrier();
+    });
+}
+
+// What is lent is read until its completion, and then spoilt here. A receiver that takes parts gets each byte once, in parts or whole.
+TEST_P(messages, lent_and_in_parts)
+{
+    run(2, [](place& p) {
+        constexpr std::size_t beginning = sizeof(std::uint64_t);
+        static auto const byte_of = [](std::uint64_t number, std::size_t at) { return static_cast<std::byte>(mix(number << 20 | at)); };
+        struct receiver {
+            std::array<std::uint64_t, 100> bytes{};  ///< by message
+            std::uint64_t total = 0;
+            void take(std::span<std::byte const> head, std::size_t at, std::span<std::byte const> part)
+            {
+                std::uint64_t number = 0;
+                std::memcpy(&number, head.data(), sizeof number);
+                ASSERT_LT(number, bytes.size());
+                for (std::size_t i = 0; i < part.size(); ++i)
+                    ASSERT_EQ(part[i], byte_of(number, at + i)) << "byte " << at + i << " of message " << number;
+                bytes[number] += part.size();
+                total += part.size();
+            }
+        } heard;
+        struct message {
+            std::vector<std::byte> bytes;
+            std::uint32_t ended = 0;
+        };
+        std::vector<message> sent(heard.bytes.size());
+        p.it.set_handler(
+            8,
+            [](void* r, peer, std::span<std::byte const> payload) {
+                static_cast<receiver*>(r)->take(payload.first(beginning), beginning, payload.subspan(beginning));
+            },
+            &heard);
+        p.it.set_part_handler(
+            8, beginning,
+            [](void* r, peer, std::span<std::byte const> head, std::size_t at, std::span<std::byte const> part) {
+                static_cast<receiver*>(r)->take(head, at, part);
+            },
+            &heard);
+        p.barrier();
+        std::uint64_t expected = 0;
+        for (std::uint64_t number = 0; number < sent.size(); ++number) {
+            auto& m = sent[number];
+            std::size_t const most = p.it.caps().max_eager;
+            m.bytes.resize(number % 4 == 0 ? most : beginning + mix(number) % (most - beginning + 1));
+            std::memcpy(m.bytes.data(), &number, sizeof number);
+            for (std::size_t i = beginning; i < m.bytes.size(); ++i)
+                m.bytes[i] = byte_of(number, i);
+            expected += m.bytes.size() - beginning;
+            auto status = send_status::busy;
+            p.until(
+                [&] {
+                    status = p.it.try_send_lent(
+                        p.next(), 8, std::span(m.bytes).first(beginning), std::span(m.bytes).subspan(beginning),
+                        [](void* of, bool ok) {
+                            auto& it = *static_cast<message*>(of);
+                            EXPECT_TRUE(ok);
+                            ++it.ended;
+                            std::ranges::fill(it.bytes, std::byte{0xee});
+                        },
+                        &m);
+                    return status != send_status::busy;
+                },
+                "room to send");
+            ASSERT_TRUE(status == send_status::sent || status == send_status::lent);
+            if (status == send_status::sent) {  // a transport may copy
+                std::ranges::fill(m.bytes, std::byte{0xee});
+                m.ended = 1;
+            }
+        }
+        p.until([&] { return heard.total >= expected && std::ranges::all_of(sent, [](message const& m) { return m.ended != 0; }); },
+                "all bytes, and the end of all loans");
+        p.barrier();
+        EXPECT_EQ(heard.total, expected);
+        for (std::uint64_t number = 0; number < sent.size(); ++number) {
+            EXPECT_EQ(heard.bytes[number], sent[number].bytes.size() - beginning);
+            EXPECT_EQ(sent[number].ended, 1u);
+        }
     });
 }
 

@@ -34,7 +34,8 @@ class Slurm(JobTest):
                 self.done(ip("-n", network, "link", "set", device, "up"))
         os.chmod(self.temporary, 0o755)
         self.place = os.path.join(self.temporary, "slurm")
-        for name in ("", "spool", "state", "munge", "tmp", f"tmp/{SECOND}", f"tmp/{socket.gethostname().split('.')[0]}"):
+        host = socket.gethostname().split(".")[0]
+        for name in ("", "spool", "state", "munge", "tmp", f"tmp/{host}", f"tmp/{SECOND}"):
             os.mkdir(os.path.join(self.place, name), 0o755)
         self.addCleanup(shutil.rmtree, self.place)
         self.addCleanup(self.end_daemons)
@@ -45,7 +46,6 @@ class Slurm(JobTest):
         user = pwd.getpwnam("munge")
         for path in (munge, file.name):
             os.chown(path, user.pw_uid, user.pw_gid)
-        host = socket.gethostname().split(".")[0]
         with open(os.path.join(self.place, "slurm.conf"), "w") as file:
             file.write(f"""ClusterName=towline
 SlurmctldHost={host}({ADDRESSES[0]})

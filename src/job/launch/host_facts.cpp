@@ -3,6 +3,7 @@
 #include "job/launch/host_facts.hpp"
 
 #include "base/machine.hpp"
+#include "base/settings.hpp"
 #include "towline/error.hpp"
 #include "towline/version.hpp"
 
@@ -67,18 +68,6 @@ unsigned prefix_of(sockaddr const* mask)
     for (std::size_t i = 0; i < (mask->sa_family == AF_INET ? 4u : 16u); ++i)
         bits += static_cast<unsigned>(std::popcount(bytes[i]));
     return bits;
-}
-
-std::vector<std::string> words_of(std::string const& text)
-{
-    std::vector<std::string> all;
-    for (std::size_t at = 0; at <= text.size();) {
-        auto const end = std::min(text.find(',', at), text.size());
-        if (end > at)
-            all.push_back(text.substr(at, end - at));
-        at = end + 1;
-    }
-    return all;
 }
 
 /// Whether an address is one that the user wants: its interface, itself, or its network.
@@ -207,7 +196,7 @@ std::uint32_t ranks_beside(std::vector<host_facts> const& hosts, std::vector<std
 std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, std::vector<std::string> const& names,
                                           std::string const& wished)
 {
-    auto const wishes = words_of(wished);
+    auto const wishes = base::parse_list(wished);
     // Copies of a virtual machine have one boot id, but not one list of addresses.
     bool const one_machine = std::ranges::all_of(
         hosts, [&](host_facts const& f) { return f.machine == hosts[0].machine && f.addresses == hosts[0].addresses; });

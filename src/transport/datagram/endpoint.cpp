@@ -46,13 +46,13 @@ endpoint::endpoint(config const& c, link& l, environment& env, std::uint32_t epo
 
 endpoint::~endpoint()
 {
-    tell_counts(0, true);
+    env_.tell_counts(counts_);
 }
 
-void endpoint::tell_counts(std::int64_t now, bool last)
+void endpoint::tell_counts(std::int64_t now)
 {
     constexpr std::int64_t seldom = 10'000'000;
-    if (!last && now < tell_counts_at_)
+    if (now < tell_counts_at_)
         return;
     tell_counts_at_ = now + seldom;
     env_.tell_counts(counts());

@@ -70,8 +70,6 @@ public:
     [[nodiscard]] bool is_gone(peer p) const;
 
     [[nodiscard]] endpoint_counts counts() const;
-    /// Tells the environment what was counted, if some time has passed since the last time, or `last`.
-    void tell_counts(std::int64_t now, bool last = false);
     /// Peers with windows.
     [[nodiscard]] std::size_t active() const;
 
@@ -118,6 +116,7 @@ private:
     void give_up(peer, std::string why, bool link_only);
     void lose(peer);
     void look_for_refusals(std::int64_t now);
+    void tell_counts(std::int64_t now);
     void close(peer) noexcept;
 
     // endpoint_greeting.cpp: first contact
@@ -195,7 +194,7 @@ private:
     bool loans_ended_ = false;       ///< by packets of this poll
     packet_in_hand current_;
     part_in_hand early_;
-    std::int64_t tell_counts_at_ = 0;
+    std::int64_t tell_counts_at_ = 0;  ///< environment::tell_counts is due
 };
 
 } // namespace towline::transport::datagram

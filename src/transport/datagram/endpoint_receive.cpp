@@ -220,7 +220,7 @@ void endpoint::accept_data(activity& a, wire::header const& h, std::span<std::by
     if (a.in.has_gap())
         a.ack_now = true;
     // A full packet is likely one of many: fewer of them need an acknowledgement soon.
-    std::uint32_t const many = std::clamp<std::uint32_t>(level_.level() / 4, 2, 256);
+    std::uint32_t const many = std::clamp<std::uint32_t>(level_.level() / 8, 2, 64);
     bool const is_full = payload.size() * 4 >= payload_room(peers_[a.who]) * 3;
     if (a.unacked++ == 0)
         a.ack_due = now + config_.ack_delay;
