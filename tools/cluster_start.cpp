@@ -174,7 +174,7 @@ void cluster_front::tell_job()
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
         job.node.node = static_cast<std::uint32_t>(h);
         job.node.beside = job::launch::ranks_beside(facts, node_of_, job.node.node);
-        job.node.address = addresses[h];
+        job.node.addresses = addresses[h];
         job.node.host = names[h];
         job.node.hosts = names;
         send(hosts_[h], frame::job, packed(job));

@@ -103,7 +103,7 @@ std::string packed(description const& d)
                     {"beside", d.node.beside},
                     {"id", d.node.id},
                     {"key", bytes({reinterpret_cast<char const*>(d.node.key.data()), d.node.key.size()})},
-                    {"address", d.node.address},
+                    {"addresses", d.node.addresses},
                     {"host", bytes(d.node.host)},
                     {"hosts", list(d.node.hosts)},
                     {"environment", list(d.environment)},
@@ -150,7 +150,7 @@ description description_in(std::string const& text)
         if (key.size() != d.node.key.size() || d.node.node_of.size() != static_cast<std::size_t>(o.ranks()))
             throw error("the description of the job contradicts itself");
         std::memcpy(d.node.key.data(), key.data(), key.size());
-        d.node.address = j.at("address").get<std::string>();
+        d.node.addresses = j.at("addresses").get<std::string>();
         d.node.host = text_in(j.at("host"));
         d.node.hosts = list_in(j.at("hosts"));
         d.environment = list_in(j.at("environment"));

@@ -24,7 +24,7 @@ struct node_part {
     std::string id;                      ///< of the job
     std::array<std::byte, 32> key{};
     std::uint32_t beside = 0;            ///< job::control_header::beside
-    std::string address;                 ///< of this node, in digits
+    std::string addresses;               ///< of this node, in digits, with commas between
     std::string host;                    ///< this node's name, as the user wrote it
     std::vector<std::string> hosts;      ///< those of all nodes
     int link = -1;                       ///< a socket, for the hub

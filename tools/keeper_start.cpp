@@ -133,7 +133,7 @@ keeper::keeper(run_options const& options, surroundings const& around) : options
         job.beside = around.node->beside;
         job.id = around.node->id;
         job.key = &around.node->key;
-        job.address = around.node->address;
+        job.addresses = around.node->addresses;
         for (auto const& name : around.node->hosts)
             job.hosts += name + '\0';
     }

@@ -20,7 +20,7 @@
 namespace towline::job {
 
 inline constexpr std::uint64_t control_magic = 0x31656e696c776f74;  // "towline1"
-inline constexpr std::uint32_t control_version = 7;
+inline constexpr std::uint32_t control_version = 8;
 
 enum class rank_state : std::uint32_t { empty = 0, joined = 1, left = 2, dead = 3 };
 
@@ -90,9 +90,10 @@ struct alignas(4096) control_header {
     std::uint32_t node;           ///< whose file this is
     std::uint32_t nodes;          ///< machines, or parts of machines that share no memory
     std::uint32_t here;           ///< ranks on this node
-    std::array<char, 64> address; ///< IP address at which other nodes reach this one, in digits; empty: the loopback
+    /// IP addresses at which other nodes reach this one, in digits, with commas between: one for each network; empty: the loopback.
+    std::array<char, 192> addresses;
     /// Names of the nodes' hosts as the user wrote them, in order, with a NUL behind each; cut where there are too many.
-    std::array<char, 3504> hosts;
+    std::array<char, 3376> hosts;
 };
 static_assert(sizeof(control_header) == 4096);
 

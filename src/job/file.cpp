@@ -171,7 +171,7 @@ base::unique_fd create_job_file(std::uint32_t size, job_options const& options)
         header.nodes = *std::ranges::max_element(options.node_of) + 1;
         for (std::size_t r = 0; r < options.node_of.size(); ++r)
             slots[r].node = options.node_of[r];
-        options.address.copy(header.address.data(), header.address.size() - 1);
+        options.addresses.copy(header.addresses.data(), header.addresses.size() - 1);
         auto const names = std::string_view(options.hosts).substr(0, header.hosts.size() - 1);
         names.substr(0, names.rfind('\0') + 1).copy(header.hosts.data(), header.hosts.size() - 1);
     }
@@ -225,8 +225,8 @@ char const* check_control(control_header const& header, std::uint64_t file_bytes
         return "it has no cores";
     if (header.node >= header.nodes || header.here > header.size)
         return "its nodes are impossible";
-    if (std::memchr(header.address.data(), 0, header.address.size()) == nullptr)
-        return "its address has no end";
+    if (std::memchr(header.addresses.data(), 0, header.addresses.size()) == nullptr)
+        return "its addresses have no end";
     return nullptr;
 }
 

@@ -28,7 +28,7 @@ struct job_options {
     std::uint32_t node = 0;                    ///< whose file this is
     std::string id{};                          ///< of the job, at most 31 bytes; empty: a new one
     std::array<std::byte, 32> const* key = nullptr;  ///< of the job; null: a new one
-    std::string address{};                     ///< control_header::address
+    std::string addresses{};                   ///< control_header::addresses
     std::string hosts{};                       ///< control_header::hosts
 };
 

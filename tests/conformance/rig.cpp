@@ -3,6 +3,7 @@
 #include "conformance/plain_memory.hpp"
 #include "job/file.hpp"
 #include "job/job.hpp"
+#include "transport/datagram/bundle.hpp"
 #include "transport/datagram/component.hpp"
 #include "transport/datagram/faulty_link.hpp"
 #include "transport/datagram/sim/memory_environment.hpp"
@@ -162,6 +163,7 @@ enum class datagrams {
     udp_plain,         ///< without offload
     udp_faulty,
     udp_sealed,
+    udp_two_paths,     ///< of which one is faulty
 };
 template <datagrams Kind> class datagram_world {
 public:
@@ -180,7 +182,7 @@ public:
     {
         dg::config c;
         c.sealed = Kind == datagrams::udp_sealed;
-        c.summed = Kind == datagrams::simulated || Kind == datagrams::udp_faulty;
+        c.summed = Kind == datagrams::simulated || Kind == datagrams::udp_faulty || Kind == datagrams::udp_two_paths;
         c.least_timeout = 500'000;  // a test has no time to wait, and a probe too many does no harm
         return dg::make(make_link(rank), *environments_[rank], c);
     }
@@ -198,11 +200,17 @@ private:
         if constexpr (Kind == datagrams::simulated)
             return net_.make();
         auto udp = dg::open_udp_link({.offload = Kind != datagrams::udp_plain});
-        if constexpr (Kind == datagrams::udp_faulty) {
+        if constexpr (Kind == datagrams::udp_faulty || Kind == datagrams::udp_two_paths) {
             dg::faults mine = bad, theirs{.loss = 0.005};
             mine.seed = theirs.seed = rank + 1;
             mine.burst_length = 6;  // of datagrams of this rank alone: probes among them wait ever longer
-            return dg::make_faulty(std::move(udp), mine, theirs);
+            udp = dg::make_faulty(std::move(udp), mine, theirs);
+        }
+        if constexpr (Kind == datagrams::udp_two_paths) {
+            std::vector<std::unique_ptr<dg::link>> both;
+            both.push_back(std::move(udp));
+            both.push_back(dg::open_udp_link({.address = "127.0.0.2"}));
+            return dg::bundle(std::move(both));
         }
         return udp;
     }
@@ -343,6 +351,7 @@ std::vector<subject> const& subjects()
         {"datagram_udp_plain", 64, threads<datagram_world<datagrams::udp_plain>>, false},
         {"datagram_udp_faulty", 64, threads<datagram_world<datagrams::udp_faulty>>, false},
         {"datagram_udp_sealed", 64, threads<datagram_world<datagrams::udp_sealed>>, false},
+        {"datagram_udp_two_paths", 64, threads<datagram_world<datagrams::udp_two_paths>>, false},
     };
     return all;
 }

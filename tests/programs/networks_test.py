@@ -13,6 +13,7 @@ import harness
 from harness import JobTest, program, wait_until
 
 ADDRESSES = ("198.18.77.1", "198.18.77.2")  # of the range for tests of networks (RFC 2544)
+SECOND = ("198.18.78.1", "198.18.78.2")
 
 
 def ip(*words):
@@ -69,10 +70,10 @@ class TwoNetworks(JobTest):
     def options(self, each):
         return ("--hosts", ",".join(f"{address}:{each}" for address in ADDRESSES), "--ssh", self.shell)
 
-    def sent(self, node):
+    def sent(self, node, device=None):
         """Bytes that a node has sent to the other one."""
-        shown = subprocess.run(("ip", "netns", "exec", self.names[node], "cat", f"/sys/class/net/{self.devices[node]}/statistics/tx_bytes"),
-                               capture_output=True, text=True, check=True)
+        path = f"/sys/class/net/{device or self.devices[node]}/statistics/tx_bytes"
+        shown = subprocess.run(("ip", "netns", "exec", self.names[node], "cat", path), capture_output=True, text=True, check=True)
         return int(shown.stdout)
 
     def test_messages_cross_the_network(self):
@@ -144,6 +145,50 @@ class TwoNetworks(JobTest):
             _, err = job.communicate(timeout=60)
         self.assertNotEqual(job.returncode, 0)
         self.assertRegex(err, r"rank [01] gives up rank [01]: it has answered no packet for 2 s: its machine or the network is down")
+
+    def add_network(self):
+        """A second one between the hosts; its device on each."""
+        devices = [f"{device}2" for device in self.devices]
+        self.done("link", "add", devices[0], "netns", self.names[0], "type", "veth", "peer", "name", devices[1], "netns", self.names[1])
+        for name, device, address in zip(self.names, devices, SECOND):
+            self.done("-n", name, "address", "add", f"{address}/30", "dev", device)
+            self.done("-n", name, "link", "set", device, "up")
+        return devices
+
+    def test_two_networks(self):
+        """Long messages go by both; when either fails, the other one carries all, and later both do again."""
+        second = self.add_network()
+        networks = f"{ADDRESSES[0]}/30,{SECOND[0]}/30"
+        for encrypted in (False, True):
+            with self.subTest(encrypted=encrypted):
+                env = {**self.env, "TOWLINE_INTERFACES": networks, "TOWLINE_SECURITY": "encrypt" if encrypted else "authenticate"}
+                with self.start(2, program("storm"), "0", options=self.options(1), stdout=subprocess.DEVNULL, env=env) as job:
+                    def carries(devices):
+                        already = [self.sent(0, device) for device in devices]
+                        return wait_until(lambda: all(self.sent(0, device) > before + 1_000_000 for device, before in zip(devices, already)),
+                                          20)
+                    both = (self.devices[0], second[0])
+                    self.assertTrue(carries(both))
+                    for dies, lives in (both, both[::-1]):
+                        self.done("-n", self.names[0], "link", "set", dies, "down")
+                        self.assertTrue(carries((lives,)), "nothing goes on")
+                        self.assertIsNone(job.poll())
+                        self.done("-n", self.names[0], "link", "set", dies, "up")
+                        self.assertTrue(carries(both), "one is not used again")
+                    job.terminate()
+                    _, err = job.communicate(timeout=20)
+                self.assertNotIn("gives up", err)
+                self.assertNotIn("corrupt", err)
+
+    def test_first_contact_by_the_second_network(self):
+        second = self.add_network()
+        for device, name in zip(self.devices, self.names):  # up, and nothing comes through
+            self.done("-n", name, "neighbour", "replace", ADDRESSES[1 - self.names.index(name)], "lladdr", "02:00:00:00:00:01", "dev", device)
+        env = {**self.env, "TOWLINE_INTERFACES": f"{ADDRESSES[0]}/30,{SECOND[0]}/30"}
+        before = self.sent(0, second[0])
+        code, out, err, _ = self.run_job(4, program("remote_calls"), options=self.options(2), env=env)
+        self.assertEqual((code, err), (0, ""), out)
+        self.assertGreater(self.sent(0, second[0]) - before, 10_000)
 
     def test_a_rank_that_is_stopped(self):
         """Silence that is shorter than the time-out, of a process that the system does not run: nothing is lost."""

@@ -184,7 +184,7 @@ void foreign_job::tell_of_network(job_options& options, std::uint32_t node) cons
     }
     options.node_of = node_of_;
     options.node = node;
-    options.address = choose_addresses(facts, names, wished)[node];
+    options.addresses = choose_addresses(facts, names, wished)[node];
     options.beside = ranks_beside(facts, node_of_, node);
 }
 

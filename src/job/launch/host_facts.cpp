@@ -94,6 +94,26 @@ std::string listed(host_facts const& f)
     return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
 }
 
+/// An address of every host in the network of that address of the first host; empty where a host has none.
+std::vector<std::string> in_network(host_facts::address const& first, std::vector<host_facts> const& hosts, bool one_machine,
+                                    std::vector<std::string> const& wishes)
+{
+    std::vector<std::string> chosen{first.text};
+    auto const network = parse(first.text);
+    if (!network || (network->loops() && !one_machine))
+        return {};
+    for (std::size_t h = 1; h < hosts.size(); ++h) {
+        auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {
+            auto const own = parse(a.text);
+            return own && fits(a, wishes) && own->same_network(*network, first.prefix) && (one_machine || a.text != first.text);
+        });
+        if (found == hosts[h].addresses.end())
+            return {};
+        chosen.push_back(found->text);
+    }
+    return chosen;
+}
+
 } // namespace
 
 host_facts facts_of_host()
@@ -201,25 +221,23 @@ std::vector<std::string> choose_addresses(std::vector<host_facts> const& hosts, 
     bool const one_machine = std::ranges::all_of(
         hosts, [&](host_facts const& f) { return f.machine == hosts[0].machine && f.addresses == hosts[0].addresses; });
     std::vector<std::string> chosen(hosts.size());
-    // A network of which every host has an address.
-    for (auto const& first : hosts[0].addresses) {
-        auto const network = parse(first.text);
-        if (!network || !fits(first, wishes) || (network->loops() && !one_machine))
-            continue;
-        bool all = true;
-        for (std::size_t h = 0; h < hosts.size() && all; ++h) {
-            auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {
-                auto const own = parse(a.text);
-                return own && fits(a, wishes) && own->same_network(*network, first.prefix) &&
-                       (one_machine || h == 0 || a.text != first.text);
-            });
-            all = found != hosts[h].addresses.end();
-            if (all)
-                chosen[h] = found->text;
+    // Networks of which every host has an address: all that are wished, or one.
+    std::vector<std::string> used;  // interfaces of the first host
+    std::size_t const most = wishes.empty() ? 1 : most_networks;
+    for (std::size_t w = 0; w < std::max<std::size_t>(wishes.size(), 1); ++w) {
+        for (auto const& first : hosts[0].addresses) {
+            if (used.size() == most || std::ranges::find(used, first.interface) != used.end() ||
+                (!wishes.empty() && !fits(first, {wishes[w]})))
+                continue;
+            auto const all = in_network(first, hosts, one_machine, wishes);
+            for (std::size_t h = 0; h < all.size(); ++h)
+                chosen[h] += (chosen[h].empty() ? "" : ",") + all[h];
+            if (!all.empty())
+                used.push_back(first.interface);
         }
-        if (all)
-            return chosen;
     }
+    if (!used.empty())
+        return chosen;
     // Routers may join the networks of the hosts' first addresses.
     for (std::size_t h = 0; h < hosts.size(); ++h) {
         auto const found = std::ranges::find_if(hosts[h].addresses, [&](host_facts::address const& a) {

@@ -38,9 +38,13 @@ struct host_facts {
 /// How many of the job's ranks run on other hosts, by `node_of`, and yet on this one's processors.
 [[nodiscard]] std::uint32_t ranks_beside(std::vector<host_facts> const&, std::vector<std::uint32_t> const& node_of, std::uint32_t host);
 
-/// The address at which each host's ranks are to be reached: in a network that all hosts have; the loopback where all are one machine; else
-/// each host's first. `wished`: interfaces, addresses or networks (10.0.0.0/24), with commas between; empty: any. Throws usage_error where
-/// a host has none, with what it has.
+/// Networks that a job uses, at most.
+inline constexpr std::size_t most_networks = 4;
+
+/// The addresses at which each host's ranks are to be reached, with commas between: in a network that all hosts have; the loopback where all
+/// are one machine; else each host's first. `wished`: interfaces, addresses or networks (10.0.0.0/24), with commas between: an address in
+/// each network that fits, at most one of an interface and most_networks in all; empty: any one. Throws usage_error where a host has none,
+/// with what it has.
 [[nodiscard]] std::vector<std::string> choose_addresses(std::vector<host_facts> const&, std::vector<std::string> const& names,
                                                         std::string const& wished);
 

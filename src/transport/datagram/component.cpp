@@ -3,6 +3,7 @@
 #include "base/clock.hpp"
 #include "base/settings.hpp"
 #include "towline/error.hpp"
+#include "transport/datagram/bundle.hpp"
 #include "transport/datagram/faulty_link.hpp"
 #include "transport/datagram/udp_link.hpp"
 #include "transport/handlers.hpp"
@@ -129,7 +130,10 @@ std::unique_ptr<component> open(environment& env, options o)
     c.patience = o.patience_ns;
     if (o.oversubscribed)
         c.least_timeout = 4'000'000;
-    auto l = open_udp_link({.address = o.interface_address});
+    std::vector<std::unique_ptr<link>> links;
+    for (auto const& address : std::span(o.interface_addresses).first(std::min<std::size_t>(o.interface_addresses.size(), most_paths)))
+        links.push_back(open_udp_link({.address = address}));
+    auto l = bundle(std::move(links));
     constexpr char const* hook = "TOWLINE_TEST_DATAGRAM_FAULTS";
     if (auto const text = base::setting(hook)) {
         auto f = parse_faults(*text);

@@ -29,6 +29,7 @@ struct config {
     std::int64_t refusal_patience = 1'000'000'000; ///< of refusals without a packet: the peer's process has ended
     std::int64_t level_horizon = 5'000'000;  ///< as much as is drained in this time may wait at a receiver
     std::uint32_t idle_timeouts = 4;         ///< after so many time-outs of silence a peer's window is given back
+    std::int64_t path_again = 100'000'000;   ///< between two questions by a path that carries nothing
 
     std::optional<std::uint32_t> first_number{};  ///< of each peer's packets, for tests; else random
 };

@@ -34,7 +34,7 @@ peer_table::~peer_table()
 endpoint::endpoint(config const& c, link& l, environment& env, std::uint32_t epoch)
     : config_(c), link_(l), env_(env), rank_(env.rank()), size_(env.size()), key_(env.key()), epoch_(epoch), index_base_(random_number()),
       overhead_(sizeof(wire::header) + (c.sealed ? wire::counter_bytes + wire::tag_bytes : 0) + (c.summed ? wire::sum_bytes : 0)),
-      pool_(l.max_datagram() + wire::sum_bytes), peers_(size_), level_(config_, l.receive_room())
+      paths_(l.paths()), pool_(l.max_datagram() + wire::sum_bytes), peers_(size_), level_(config_, l.receive_room())
 {
     if (config_.most_in_flight > receive_span || l.max_datagram() < 256)
         throw usage_error(
@@ -100,9 +100,15 @@ activity& endpoint::activate(peer who, std::int64_t now)
     a.limit = p.next_number + config_.first_level;
     a.window = config_.most_in_flight;
     a.unacked = a.probes = a.hellos = a.refusals = 0;
-    a.ack_now = a.answering = a.touched = a.waits_to_ack = a.waits_to_send = false;
+    a.ack_now = a.touched = a.waits_to_ack = a.waits_to_send = false;
     a.sent = a.heard = a.used = now;
     a.armed = -1;
+    a.paths = {};
+    a.paths[p.address.path] = {.to = p.address, .known = true, .usable = true};
+    a.home = a.heard_on = p.address.path;
+    a.try_paths = 0;
+    if (paths_ > 1)
+        learn_paths(a);
     if (config_.sealed && p.at == stage::met)
         a.keys = make_keys(key_, {rank_, epoch_}, {who, p.epoch});
     p.active = &a;
@@ -186,7 +192,7 @@ void endpoint::on_time(activity& a, std::int64_t now)
             a.heard = now;
         if (now - a.heard > config_.patience)
             return lose(a.who);
-        send_greeting(a, wire::kind::hello);
+        say_hello(a);
         a.hello_due = now + std::min(config_.hello_again << std::min(a.hellos, 10U), config_.most_timeout);
         return;
     }
@@ -204,17 +210,18 @@ void endpoint::on_time(activity& a, std::int64_t now)
         return;
     if (env_.is_dead(a.who))
         return close(a.who);
+    if (paths_ > 1 && drop_silent_paths(a))
+        return transmit(a, now, true);
     if (a.probes == 0 || now - probe_due(a) > was_away)
         a.asked_first = now;
     else if (now - std::max(a.asked_first, a.heard) > config_.patience)
         return lose(a.who);
     else  // twice: the way may be overloaded
         a.window = std::max(a.window / 2, std::min(config_.first_level, config_.most_in_flight));
+    unsigned const path = path_to_ask(a);
     ++a.probes;
-    a.probe_number = ++probe_numbers_;
-    a.probe_order = a.out.orders();
-    a.sent = a.probed = now;
-    send_ack(a, true, now);
+    a.sent = now;
+    probe(a, path, now);
 }
 
 // ---- ends
@@ -241,7 +248,8 @@ void endpoint::look_for_refusals(std::int64_t now)
     while (auto const at = link_.take_refusal()) {
         for (auto const& a : activities_) {
             known_peer const& p = peers_[a->who];
-            if (p.active != a.get() || p.gone || p.at == stage::unknown || p.address != *at)
+            path_state const& path = a->paths[at->path];
+            if (p.active != a.get() || p.gone || p.at == stage::unknown || !path.known || path.to != *at)
                 continue;
             if (a->refusals == 0 || a->heard >= a->refused_first) {
                 a->refusals = 0;

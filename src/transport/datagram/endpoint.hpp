@@ -7,6 +7,10 @@
 // by bit. What is missing is sent again: when packets that were sent later have arrived (RFC 9002, 6.1), or when a probe was answered,
 // which is sent after a time of silence. Nothing is sent again because of silence alone: a peer that computes answers nobody.
 //
+// Where both have several networks (link::paths), messages go by one, *home*; long ones also by the others once a probe was answered there,
+// as many as the peer's level has trains for. A path whose probes have no answer while later ones by another path have is not used
+// again before it answers, and what is on its way there is sent again by another one.
+//
 // Threads: any thread sends; one thread at a time polls. One mutex guards everything but what only the poller touches (`catch_`,
 // `current_`, `early_`, and of each activity `join`); no handler or completion runs under it.
 
@@ -119,9 +123,24 @@ private:
     void tell_counts(std::int64_t now);
     void close(peer) noexcept;
 
+    // endpoint_paths.cpp
+    void learn_paths(activity&);
+    [[nodiscard]] bool comes_from(peer, link_address const&);
+    void move_home(activity&, unsigned path) noexcept;
+    [[nodiscard]] unsigned choose_path(activity&, unsigned full) const noexcept;
+    void widen(activity&, std::int64_t now);
+    [[nodiscard]] unsigned path_to_ask(activity&) const noexcept;
+    void probe(activity&, unsigned path, std::int64_t now);
+    [[nodiscard]] static bool is_answering(activity const&) noexcept;
+    [[nodiscard]] static path_state* asked_for(activity&, wire::header const&) noexcept;
+    void note_answered(activity&, path_state&, std::int64_t now) noexcept;
+    [[nodiscard]] bool drop_silent_paths(activity&) noexcept;
+
     // endpoint_greeting.cpp: first contact
+    [[nodiscard]] std::optional<link_address> published_address(peer, unsigned path) const;
     [[nodiscard]] bool find_address(peer, std::int64_t now);
-    void send_greeting(activity&, wire::kind);
+    void send_greeting(activity&, wire::kind, link_address const& to);
+    void say_hello(activity&);
     void on_greeting(std::span<std::byte const> packet, link_address const& from, std::int64_t now);
     void meet(activity&, wire::greeting const&);
 
@@ -129,14 +148,16 @@ private:
     struct source;
     [[nodiscard]] activity* reach(peer, send_status& why_not, std::int64_t now);
     [[nodiscard]] std::size_t payload_room(known_peer const& p) const noexcept { return (p.datagram - overhead_) & ~std::size_t{7}; }
+    [[nodiscard]] std::uint32_t packets_in_train(known_peer const&) const noexcept;
     [[nodiscard]] send_status send_copy(activity&, handler_id, source, std::int64_t now);
     [[nodiscard]] std::size_t room_in_open(activity&) const noexcept;
     static void add_piece(outgoing&, handler_id, source&, std::size_t bytes, std::size_t done, std::size_t total) noexcept;
     [[nodiscard]] send_status no_room(activity&);
     void after_adding(activity&, std::int64_t now);
     void transmit(activity&, std::int64_t now, bool all);
-    [[nodiscard]] std::size_t send_train(activity&, known_peer const&);
-    void send_ack(activity&, bool probe, std::int64_t now);
+    [[nodiscard]] std::size_t send_train(activity&, link_address const& to);
+    void acknowledge(activity&, std::int64_t now);
+    void send_ack(activity&, unsigned path, std::uint8_t flags, std::uint32_t number, std::int64_t now);
     void write_header(std::byte* to, activity const&, wire::kind, std::uint8_t flags, std::uint32_t number) const noexcept;
 
     // endpoint_receive.cpp
@@ -161,6 +182,7 @@ private:
     std::uint32_t epoch_;
     std::uint32_t index_base_;
     std::size_t overhead_;
+    unsigned paths_;
     bool alone_ = false;
     part_beginnings parts_{};
 

@@ -44,6 +44,13 @@ address_blob endpoint::own_address() const
     return blob;
 }
 
+/// The address at which a peer has published that it can be reached by a path.
+std::optional<link_address> endpoint::published_address(peer who, unsigned path) const
+{
+    auto const blob = env_.address_of(who);
+    return blob && blob->size() >= sizeof(published) ? link_.resolve(std::span(*blob).subspan(sizeof(published)), path) : std::nullopt;
+}
+
 /// Learns where the peer is. False: it has not said so yet, or there is no way (then it is given up).
 bool endpoint::find_address(peer who, std::int64_t now)
 {
@@ -56,7 +63,15 @@ bool endpoint::find_address(peer who, std::int64_t now)
         return false;
     }
     std::memcpy(&head, blob->data(), sizeof head);
-    auto const address = link_.resolve(std::span(*blob).subspan(sizeof head));
+    std::optional<link_address> address;
+    std::size_t datagram = head.max_datagram;
+    for (unsigned path = 0; path < paths_; ++path) {
+        auto const to = link_.resolve(std::span(*blob).subspan(sizeof head), path);
+        if (to)
+            datagram = std::min(datagram, link_.max_datagram(*to));
+        if (!address)
+            address = to;
+    }
     if (!address || head.version != wire::version || head.max_datagram < least_datagram) {
         give_up(who, fmt::format("rank {} has published an address that the {} link cannot read", who, link_.name()), false);
         return false;
@@ -69,7 +84,7 @@ bool endpoint::find_address(peer who, std::int64_t now)
     known_peer& p = peers_[who];
     p.address = *address;
     p.epoch = head.epoch;
-    p.datagram = static_cast<std::uint16_t>(std::min<std::size_t>(link_.max_datagram(*address), head.max_datagram));
+    p.datagram = static_cast<std::uint16_t>(datagram);
     p.next_number = config_.first_number ? *config_.first_number : random_number();
     p.at = stage::greeting;
     activity& a = activate(who, now);
@@ -77,7 +92,16 @@ bool endpoint::find_address(peer who, std::int64_t now)
     return true;
 }
 
-void endpoint::send_greeting(activity& a, wire::kind kind)
+/// By all paths in turn: the first one may carry nothing.
+void endpoint::say_hello(activity& a)
+{
+    unsigned path = (a.home + a.hellos) % paths_;
+    while (!a.paths[path].known)
+        path = (path + 1) % paths_;
+    send_greeting(a, wire::kind::hello, a.paths[path].to);
+}
+
+void endpoint::send_greeting(activity& a, wire::kind kind, link_address const& to)
 {
     known_peer const& p = peers_[a.who];
     wire::greeting const g{.form = wire::form_of(kind), .options = options_of(config_),
@@ -88,7 +112,7 @@ void endpoint::send_greeting(activity& a, wire::kind kind)
     std::memcpy(packet.data(), &g, sizeof g);
     sign(key_, packet.data(), sizeof g);
     iovec const piece{packet.data(), packet.size()};
-    static_cast<void>(link_.send(p.address, {&piece, 1}, packet.size(), 1));
+    static_cast<void>(link_.send(to, {&piece, 1}, packet.size(), 1));
     ++counts_.hellos_sent;
     ++a.hellos;
 }
@@ -119,8 +143,11 @@ void endpoint::on_greeting(std::span<std::byte const> packet, link_address const
                 give_up(g.rank, fmt::format("rank {} is another process than before", g.rank), false);
             return;
         }
-        if (wants_answer)  // the welcome was lost, or both said hello
-            send_greeting(activate(g.rank, now), wire::kind::welcome);
+        if (wants_answer) {  // the welcome was lost, or both said hello
+            activity& a = activate(g.rank, now);
+            send_greeting(a, wire::kind::welcome, a.paths[comes_from(g.rank, from) ? from.path : a.home].to);
+            arm(a, now);
+        }
         return;
     }
     // What the rank has published counts; where that is not known yet, the key that it has proved, and where it came from.
@@ -137,9 +164,11 @@ void endpoint::on_greeting(std::span<std::byte const> packet, link_address const
         return;
     }
     activity& a = activate(g.rank, now);
+    if (comes_from(g.rank, from))
+        move_home(a, from.path);  // it carries packets
     meet(a, g);
     if (wants_answer)
-        send_greeting(a, wire::kind::welcome);
+        send_greeting(a, wire::kind::welcome, a.paths[a.home].to);
     touch(a);
 }
 

@@ -102,8 +102,7 @@ void endpoint::accept(std::span<std::byte> packet, link_address const& from, std
         ++counts_.strangers;
         return;
     }
-    known_peer const& p = peers_[who];
-    if (p.at != stage::met || p.address != from) {
+    if (peers_[who].at != stage::met || !comes_from(who, from)) {
         ++counts_.strangers;
         return;
     }
@@ -114,6 +113,7 @@ void endpoint::accept(std::span<std::byte> packet, link_address const& from, std
         return arm(a, now);
     }
     a.heard = now;
+    a.heard_on = from.path;
     if (h->form == wire::form_of(wire::kind::ack))
         accept_ack(a, *h, packet.subspan(begin), now);
     else
@@ -162,9 +162,9 @@ void endpoint::accept_ack(activity& a, wire::header const& h, std::span<std::byt
     if (wire::distance(a.limit, limit) > 0)
         a.limit = limit;
     // While probes are out acknowledgements have been lost: then only an answer says how long a round trip takes.
-    bool const answered = (h.flags & wire::answers) != 0 && a.probes != 0 && h.number == a.probe_number;
-    if (answered)
-        p.times.sample(now - a.probed);
+    path_state* const answered = asked_for(a, h);
+    if (answered != nullptr)
+        p.times.sample(now - answered->probed);
     else if (news.round_trip >= 0 && a.probes == 0)
         p.times.sample(news.round_trip);
     if (news.acked != 0) {
@@ -176,13 +176,18 @@ void endpoint::accept_ack(activity& a, wire::header const& h, std::span<std::byt
         a.out.take_ended(ended_);
         work_.store(true, std::memory_order_release);
     }
-    if (answered)
-        static_cast<void>(a.out.note_answered(a.probe_order));
-    if (answered || news.acked != 0)
+    for (unsigned path = 0; path < paths_; ++path) {
+        if ((news.paths >> path & 1) != 0)
+            a.paths[path].unanswered = 0;
+    }
+    if (answered != nullptr)
+        note_answered(a, *answered, now);
+    if (answered != nullptr || news.acked != 0)
         a.probes = 0;
     if ((h.flags & wire::asks) != 0) {
-        a.answering = a.ack_now = true;
-        a.answer_to = h.number;
+        path_state& by = a.paths[a.heard_on];
+        by.answering = a.ack_now = true;
+        by.answer_to = h.number;
     }
 }
 
@@ -255,7 +260,7 @@ void endpoint::serve_touched(std::int64_t now)
         if (a != nullptr) {
             a->waits_to_ack = false;
             if (a->unacked != 0 && config_.reliable)
-                send_ack(*a, false, now);
+                acknowledge(*a, now);
         }
         to_ack_[i] = to_ack_.back();
         to_ack_.pop_back();
@@ -272,7 +277,7 @@ void endpoint::serve(activity& a, std::int64_t now)
     if (!config_.reliable)
         return arm(a, now);
     if (a.ack_now) {
-        send_ack(a, false, now);
+        acknowledge(a, now);
     } else if (a.unacked != 0 && !std::exchange(a.waits_to_ack, true)) {
         to_ack_.push_back(a.who);
     }

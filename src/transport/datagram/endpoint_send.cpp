@@ -40,10 +40,14 @@ std::size_t endpoint::max_eager_to(peer to) const
     known_peer const& p = peers_[to];
     if (to >= size_ || p.at == stage::unknown || p.datagram == 0)
         return most_message;
+    return std::min(most_message, packets_in_train(p) * (payload_room(p) - sizeof(wire::record_head)));
+}
+
+std::uint32_t endpoint::packets_in_train(known_peer const& p) const noexcept
+{
     train_limits const t = link_.trains();
-    std::size_t const packets =
-        std::min({t.datagrams, std::max<std::size_t>(t.bytes / p.datagram, 1), std::size_t{config_.most_in_flight}});
-    return std::min(most_message, packets * (payload_room(p) - sizeof(wire::record_head)));
+    return static_cast<std::uint32_t>(
+        std::min({t.datagrams, std::max<std::size_t>(t.bytes / p.datagram, 1), std::size_t{config_.most_in_flight}}));
 }
 
 /// The peer's window, if messages may go there (once it is met).
@@ -63,7 +67,7 @@ activity* endpoint::reach(peer to, send_status& why_not, std::int64_t now)
             return nullptr;
         }
         activity& a = *p.active;
-        send_greeting(a, wire::kind::hello);
+        say_hello(a);
         a.hello_due = now + config_.hello_again;
         arm(a, now);
     }
@@ -248,6 +252,7 @@ void endpoint::transmit(activity& a, std::int64_t now, bool all)
     if (p.at != stage::met || p.gone)
         return;
     train_limits const most = link_.trains();
+    unsigned full = 0;  // bits: paths that take nothing now
     for (;;) {
         std::uint32_t const own = a.out.oldest() + a.window;
         std::uint32_t const limit = !config_.reliable ? a.out.next() : wire::distance(own, a.limit) > 0 ? own : a.limit;
@@ -257,22 +262,28 @@ void endpoint::transmit(activity& a, std::int64_t now, bool all)
             return;
         if (!all && !again && numbers_.size() < std::min(most.datagrams, most.bytes / p.datagram))
             return;  // a fuller one costs the same
-        std::size_t const taken = send_train(a, p);
+        unsigned const path = paths_ == 1 || !config_.reliable ? a.home : choose_path(a, full);
+        std::size_t const taken = send_train(a, a.paths[path].to);
         for (std::size_t i = 0; i < taken; ++i)
-            a.out.note_sent(numbers_[i], now);
+            a.out.note_sent(numbers_[i], path, now);
         counts_.packets_sent += taken;
         if (taken != 0) {
             if (again)
                 counts_.packets_resent += taken;
             a.sent = a.used = now;
-            if (!a.in.has_gap() && !a.answering) {  // its headers have told everything
+            if (!a.in.has_gap() && !is_answering(a)) {  // its headers have told everything
                 a.unacked = 0;
                 a.ack_now = false;
             }
         }
         if (!config_.reliable)
             static_cast<void>(a.out.note_ack(a.out.next() - a.out.unsent(), {}, true, now));
+        else if (paths_ > 1)
+            widen(a, now);
         if (taken < numbers_.size()) {
+            full |= 1U << path;
+            if (paths_ > 1 && (full >> choose_path(a, full) & 1) == 0)
+                continue;
             if (!std::exchange(a.waits_to_send, true))
                 to_send_.push_back(a.who);
             work_.store(true, std::memory_order_release);
@@ -281,24 +292,24 @@ void endpoint::transmit(activity& a, std::int64_t now, bool all)
     }
 }
 
-std::size_t endpoint::send_train(activity& a, known_peer const& p)
+std::size_t endpoint::send_train(activity& a, link_address const& to)
 {
     pieces_.clear();
     std::size_t const each = a.out.at(numbers_[0]).bytes() + overhead_;
     if (config_.sealed) {
         scratch_.resize(std::max(scratch_.size(), each * numbers_.size()));
-        std::byte* to = scratch_.data();
+        std::byte* packet = scratch_.data();
         for (std::uint32_t const n : numbers_) {
             outgoing const& o = a.out.at(n);
             std::uint64_t const counter = ++counter_;
-            write_header(to, a, wire::kind::data, 0, n);
-            std::memcpy(to + header_room, &counter, sizeof counter);
-            seal(a.keys.sending, counter, {to, header_room + sizeof counter}, {o.block + header_room, o.held_bytes},
-                 to + header_room + sizeof counter);
-            pieces_.push_back({to, o.held_bytes + overhead_});
-            to += o.held_bytes + overhead_;
+            write_header(packet, a, wire::kind::data, 0, n);
+            std::memcpy(packet + header_room, &counter, sizeof counter);
+            seal(a.keys.sending, counter, {packet, header_room + sizeof counter}, {o.block + header_room, o.held_bytes},
+                 packet + header_room + sizeof counter);
+            pieces_.push_back({packet, o.held_bytes + overhead_});
+            packet += o.held_bytes + overhead_;
         }
-        return link_.send(p.address, pieces_, each, numbers_.size());
+        return link_.send(to, pieces_, each, numbers_.size());
     }
     if (config_.summed)
         scratch_.resize(std::max(scratch_.size(), numbers_.size() * wire::sum_bytes));
@@ -317,11 +328,27 @@ std::size_t endpoint::send_train(activity& a, known_peer const& p)
             sum_at += wire::sum_bytes;
         }
     }
-    return link_.send(p.address, pieces_, each, numbers_.size());
+    return link_.send(to, pieces_, each, numbers_.size());
 }
 
-/// Tells what has arrived. `probe`: and asks for the same.
-void endpoint::send_ack(activity& a, bool probe, std::int64_t now)
+/// Tells what has arrived: with each answer that a probe waits for, by the way that it came, or by itself, by that of the last packet.
+void endpoint::acknowledge(activity& a, std::int64_t now)
+{
+    bool told = false;
+    for (unsigned path = 0; path < paths_; ++path) {
+        path_state& by = a.paths[path];
+        if (!std::exchange(by.answering, false))
+            continue;
+        send_ack(a, path, wire::answers, by.answer_to, now);
+        told = true;
+    }
+    if (!told)
+        send_ack(a, a.heard_on, 0, 0, now);
+    a.unacked = 0;
+    a.ack_now = false;
+}
+
+void endpoint::send_ack(activity& a, unsigned path, std::uint8_t flags, std::uint32_t number, std::int64_t now)
 {
     known_peer const& p = peers_[a.who];
     if (p.at != stage::met || p.gone)
@@ -329,8 +356,7 @@ void endpoint::send_ack(activity& a, bool probe, std::int64_t now)
     std::array<std::uint64_t, wire::most_ack_words> words;
     std::size_t const used = a.in.write_bitmap(words) * sizeof(std::uint64_t);
     std::array<std::byte, sizeof(wire::header) + sizeof words + wire::counter_bytes + wire::tag_bytes> packet;
-    std::uint8_t const flags = probe ? wire::asks : a.answering ? wire::answers : 0;
-    write_header(packet.data(), a, wire::kind::ack, flags, probe ? a.probe_number : a.answering ? a.answer_to : 0);
+    write_header(packet.data(), a, wire::kind::ack, flags, number);
     std::size_t size = header_room + used;
     if (config_.sealed) {
         std::uint64_t const counter = ++counter_;
@@ -348,13 +374,9 @@ void endpoint::send_ack(activity& a, bool probe, std::int64_t now)
         }
     }
     iovec const piece{packet.data(), size};
-    static_cast<void>(link_.send(p.address, {&piece, 1}, size, 1));
-    (probe ? counts_.probes_sent : counts_.acks_sent) += 1;
+    static_cast<void>(link_.send(a.paths[path].to, {&piece, 1}, size, 1));
+    ((flags & wire::asks) != 0 ? counts_.probes_sent : counts_.acks_sent) += 1;
     a.used = now;
-    if (probe && a.answering)
-        return;  // it still wants its number
-    a.unacked = 0;
-    a.ack_now = a.answering = false;
 }
 
 } // namespace towline::transport::datagram

@@ -52,8 +52,9 @@ public:
 };
 
 struct options {
-    /// The local address to bind to, in digits, IPv4 or IPv6 ("10.0.0.7", "fe80::1%eth0"); the system chooses the port.
-    std::string interface_address = "127.0.0.1";
+    /// The local addresses to bind to, in digits, IPv4 or IPv6 ("10.0.0.7", "fe80::1%eth0"), one for each network, at most most_paths; the
+    /// system chooses the ports. Peers have theirs in the same order.
+    std::vector<std::string> interface_addresses{"127.0.0.1"};
     /// All packets are encrypted and authenticated. The same for all ranks of a job. Without it only first packets prove the key.
     bool encrypt = false;
     /// A peer that has answered nothing for so long is given up; nanoseconds.
@@ -63,7 +64,7 @@ struct options {
 };
 
 /// The transport over UDP sockets of the environment's rank, which must outlive it. Throws system_error where no socket can be bound to
-/// that address, usage_error where it is not an address.
+/// one of those addresses, usage_error where it is not an address.
 [[nodiscard]] std::unique_ptr<component> open(environment&, options = {});
 
 } // namespace towline::transport::datagram

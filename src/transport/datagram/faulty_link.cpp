@@ -33,7 +33,8 @@ public:
 
     std::string_view name() const noexcept override { return inner_->name(); }
     std::vector<std::byte> own_address() const override { return inner_->own_address(); }
-    std::optional<link_address> resolve(std::span<std::byte const> b) const override { return inner_->resolve(b); }
+    unsigned paths() const noexcept override { return inner_->paths(); }
+    std::optional<link_address> resolve(std::span<std::byte const> b, unsigned path) const override { return inner_->resolve(b, path); }
     std::size_t max_datagram() const noexcept override { return inner_->max_datagram(); }
     std::size_t max_datagram(link_address const& to) override { return inner_->max_datagram(to); }
     train_limits trains() const noexcept override { return inner_->trains(); }

@@ -78,8 +78,8 @@ std::unique_ptr<component> open_in_job()
     static of_job environment;
     auto const& header = job::membership::instance().header();
     options o;
-    if (header.address[0] != '\0')
-        o.interface_address = header.address.data();
+    if (header.addresses[0] != '\0')
+        o.interface_addresses = base::parse_list(header.addresses.data());
     o.encrypt = base::setting_choice("TOWLINE_SECURITY", {"authenticate", "encrypt"}, 0) == 1;
     constexpr char const* patience = "TOWLINE_LINK_TIMEOUT";
     base::check_setting(patience);

@@ -1,6 +1,7 @@
 #pragma once
 // What the reliable protocol runs over: datagrams to an address, which may be lost, doubled, reordered, or damaged. First link: UDP sockets
-// (udp_link.hpp); for tests a simulated one (sim/wire.hpp) and one that adds faults to another (faulty_link.hpp).
+// (udp_link.hpp), one or several together (bundle.hpp); for tests a simulated one (sim/network.hpp) and one that adds faults to another
+// (faulty_link.hpp).
 //
 // Threads: `send` is called by one thread at a time, `receive` and `readable` by one at a time; these two kinds may run together.
 
@@ -15,9 +16,13 @@
 
 namespace towline::transport::datagram {
 
+/// Ways between two ends: an address of each in every network that both use.
+inline constexpr unsigned most_paths = 4;
+
 /// Where datagrams go, as the link packs it: small enough to be kept for a million peers. Equal bytes are equal addresses.
 struct link_address {
-    std::array<std::byte, 24> bytes{};
+    std::array<std::byte, 23> bytes{};
+    std::uint8_t path = 0;  ///< from 0: by which network, of a link that has several
     bool operator==(link_address const&) const = default;
 };
 
@@ -40,10 +45,12 @@ public:
     virtual ~link() = default;
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+    /// Networks that this end is in, at most most_paths. One that does not work is not told: what is sent there is lost.
+    [[nodiscard]] virtual unsigned paths() const noexcept { return 1; }
     /// For peers' `resolve`: opaque bytes, at most 128.
     [[nodiscard]] virtual std::vector<std::byte> own_address() const = 0;
-    /// Nothing where these are not the bytes of an address that this link can reach.
-    [[nodiscard]] virtual std::optional<link_address> resolve(std::span<std::byte const>) const = 0;
+    /// A peer's address in network number `path`; nothing where these are not the bytes of one that this link can reach.
+    [[nodiscard]] virtual std::optional<link_address> resolve(std::span<std::byte const>, unsigned path) const = 0;
 
     /// The largest datagram that this end can receive, and send to anybody.
     [[nodiscard]] virtual std::size_t max_datagram() const noexcept = 0;

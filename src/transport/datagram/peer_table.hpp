@@ -9,10 +9,26 @@
 #include "transport/datagram/seal.hpp"
 #include "transport/datagram/send_window.hpp"
 
+#include <array>
 #include <memory>
 #include <type_traits>
 
 namespace towline::transport::datagram {
+
+/// One way to a peer.
+struct path_state {
+    link_address to;
+    bool known = false;                ///< the peer can be reached at `to`, as it has published
+    bool usable = false;               ///< the home path, or one by which a probe was answered since the activity began
+    bool answering = false;            ///< a probe that came by this path wants its number
+    std::uint32_t answer_to = 0;
+    std::uint32_t probe_number = 0;    ///< of the last probe that was sent
+    std::uint64_t probe_order = 0;     ///< send_window::orders when it was sent
+    std::int64_t probed = 0;           ///< when it was sent
+    std::uint32_t unanswered = 0;      ///< probes since the last answer
+    std::int64_t silent_from = 0;      ///< when the first of these was sent
+    std::int64_t answered = 0;         ///< when one has come last
+};
 
 /// State of a peer with which something is on its way.
 struct activity {
@@ -24,17 +40,17 @@ struct activity {
     joiner join;
     std::uint32_t limit = 0;           ///< first number that the peer does not take yet
     std::uint32_t window = 0;          ///< packets in flight that the way has proved to carry
+    // paths
+    std::array<path_state, most_paths> paths{};
+    unsigned home = 0;                 ///< the path of small messages, and of all where no other is usable
+    unsigned heard_on = 0;             ///< by which the last packet came
+    std::int64_t try_paths = 0;        ///< when those that are not usable may be asked again
     // acknowledging
     std::uint32_t unacked = 0;         ///< packets that arrived since the last acknowledgement
     bool ack_now = false;
-    bool answering = false;            ///< a probe wants its number
-    std::uint32_t answer_to = 0;
     std::int64_t ack_due = 0;          ///< where unacked != 0
     // asking
-    std::uint32_t probes = 0;          ///< without an answer
-    std::uint32_t probe_number = 0;
-    std::uint64_t probe_order = 0;     ///< send_window::orders when it was sent
-    std::int64_t probed = 0;           ///< when the last of these was sent
+    std::uint32_t probes = 0;          ///< after silence, without an answer
     std::int64_t asked_first = 0;      ///< when the first of these probes was sent
     std::int64_t sent = 0;             ///< last data, or progress
     std::int64_t heard = 0;
@@ -58,7 +74,7 @@ struct known_peer {
         greeting,  ///< hello was sent, no welcome has come
         met,       ///< both know each other's index and epoch
     };
-    link_address address;
+    link_address address;       ///< by the home path
     activity* active;           ///< null: idle
     std::uint32_t epoch;
     std::uint32_t index;        ///< own one at the peer
@@ -66,7 +82,7 @@ struct known_peer {
     std::uint32_t expected;     ///< while idle
     round_trip times;
     std::uint32_t seen;         ///< see receive_level
-    std::uint16_t datagram;     ///< largest that goes there
+    std::uint16_t datagram;     ///< largest that goes there, by any path
     stage at;
     bool gone;                  ///< dead, lost or refused: nothing is sent to it any more
 };

@@ -30,6 +30,9 @@ send_window::~send_window()
 void send_window::begin(std::uint32_t first) noexcept
 {
     base_ = first_unsent_ = next_ = lost_from_ = first;
+    paths_ = 1;
+    for (sendings& s : sent_)
+        s.shortest = -1;
 }
 
 std::uint32_t send_window::room() const noexcept
@@ -90,29 +93,35 @@ void send_window::take_ended(std::vector<ended_loan>& to)
 void send_window::link(std::uint32_t number) noexcept
 {
     outgoing& p = at(number);
-    p.earlier = tail_;
-    if (any_linked_)
-        at(tail_).later = number;
+    sendings& s = sent_[p.path];
+    p.earlier = s.tail;
+    if (s.any)
+        at(s.tail).later = number;
     else
-        head_ = number;
-    tail_ = number;
-    any_linked_ = true;
+        s.head = number;
+    s.tail = number;
+    s.any = true;
+    ++s.in_flight;
+    ++in_flight_;
 }
 
 void send_window::unlink(outgoing const& p, std::uint32_t number) noexcept
 {
-    bool const first = head_ == number;
-    bool const last = tail_ == number;
+    sendings& s = sent_[p.path];
+    bool const first = s.head == number;
+    bool const last = s.tail == number;
     if (!first)
         at(p.earlier).later = p.later;
     if (!last)
         at(p.later).earlier = p.earlier;
     if (first && last)
-        any_linked_ = false;
+        s.any = false;
     else if (first)
-        head_ = p.later;
+        s.head = p.later;
     else if (last)
-        tail_ = p.earlier;
+        s.tail = p.earlier;
+    --s.in_flight;
+    --in_flight_;
 }
 
 // ---- sending
@@ -158,7 +167,7 @@ void send_window::choose(std::vector<std::uint32_t>& numbers, std::size_t datagr
     }
 }
 
-void send_window::note_sent(std::uint32_t number, std::int64_t now) noexcept
+void send_window::note_sent(std::uint32_t number, unsigned path, std::int64_t now) noexcept
 {
     outgoing& p = at(number);
     if (p.at == outgoing::stage::lost) {
@@ -169,9 +178,24 @@ void send_window::note_sent(std::uint32_t number, std::int64_t now) noexcept
     }
     p.at = outgoing::stage::in_flight;
     p.sent = now;
-    p.order = orders_++;
-    ++in_flight_;
+    p.path = static_cast<std::uint8_t>(path);
+    p.order = sent_[path].orders++;
+    paths_ = std::max(paths_, path + 1);
     link(number);
+}
+
+unsigned send_window::path_of_oldest() const noexcept
+{
+    unsigned found = 0;
+    std::int64_t since = -1;
+    for (unsigned path = 0; path < paths_; ++path) {
+        sendings const& s = sent_[path];
+        if (s.any && (since < 0 || ring_[s.head & mask_].sent < since)) {
+            since = ring_[s.head & mask_].sent;
+            found = path;
+        }
+    }
+    return found;
 }
 
 // ---- what the peer says
@@ -196,16 +220,17 @@ void send_window::arrived(std::uint32_t number, std::int64_t now, news& heard) n
         return;
     if (p.at == outgoing::stage::in_flight) {
         unlink(p, number);
-        --in_flight_;
+        sendings& s = sent_[p.path];
         // One that was sent again may have arrived the first time: it says nothing of round trips. What was sent before it is judged by it
         // if this cannot have come sooner.
         std::int64_t const taken = now - p.sent;
         if (!p.again) {
             heard.round_trip = taken;
-            shortest_ = shortest_ < 0 ? taken : std::min(shortest_, taken);
+            heard.paths |= static_cast<std::uint8_t>(1U << p.path);
+            s.shortest = s.shortest < 0 ? taken : std::min(s.shortest, taken);
         }
-        if (!p.again || (shortest_ >= 0 && taken >= shortest_))
-            told_order_ = std::max(told_order_, p.order + 1);
+        if (!p.again || (s.shortest >= 0 && taken >= s.shortest))
+            s.told = std::max(s.told, p.order + 1);
     } else {
         --lost_count_;
     }
@@ -239,8 +264,10 @@ send_window::news send_window::note_ack(std::uint32_t acknowledged, std::span<st
         ++base_;
     if (distance(lost_from_, base_) > 0)
         lost_from_ = base_;
-    if (complete)
-        newest_order_ = told_order_;
+    if (complete) {
+        for (unsigned path = 0; path < paths_; ++path)
+            sent_[path].newest = sent_[path].told;
+    }
     return heard;
 }
 
@@ -248,17 +275,17 @@ void send_window::mark_lost(std::uint32_t number) noexcept
 {
     outgoing& p = at(number);
     unlink(p, number);
-    --in_flight_;
     p.at = outgoing::stage::lost;
     if (lost_count_++ == 0 || distance(number, lost_from_) > 0)
         lost_from_ = number;
 }
 
-std::uint32_t send_window::note_answered(std::uint64_t order) noexcept
+std::uint32_t send_window::note_lost(unsigned path, std::uint64_t order) noexcept
 {
+    sendings const& s = sent_[path];
     std::uint32_t found = 0;
-    while (any_linked_ && at(head_).order < order) {
-        mark_lost(head_);
+    while (s.any && at(s.head).order < order) {
+        mark_lost(s.head);
         ++found;
     }
     return found;
@@ -268,22 +295,31 @@ std::uint32_t send_window::find_lost(std::int64_t now, round_trip const& times) 
 {
     std::int64_t const delay = times.loss_delay(config_);
     std::uint32_t found = 0;
-    while (any_linked_) {
-        outgoing const& p = at(head_);
-        if (p.order >= newest_order_ || (p.order + config_.packet_threshold >= newest_order_ && now - p.sent < delay))
-            break;
-        mark_lost(head_);
-        ++found;
+    for (unsigned path = 0; path < paths_; ++path) {
+        sendings const& s = sent_[path];
+        while (s.any) {
+            outgoing const& p = at(s.head);
+            if (p.order >= s.newest || (p.order + config_.packet_threshold >= s.newest && now - p.sent < delay))
+                break;
+            mark_lost(s.head);
+            ++found;
+        }
     }
     return found;
 }
 
 std::int64_t send_window::loss_due(round_trip const& times) const noexcept
 {
-    if (!any_linked_)
-        return -1;
-    outgoing const& p = ring_[head_ & mask_];
-    return p.order >= newest_order_ ? -1 : p.sent + times.loss_delay(config_);
+    std::int64_t first = -1;
+    for (unsigned path = 0; path < paths_; ++path) {
+        sendings const& s = sent_[path];
+        if (!s.any)
+            continue;
+        outgoing const& p = ring_[s.head & mask_];
+        if (p.order < s.newest && (first < 0 || p.sent < first))
+            first = p.sent;
+    }
+    return first < 0 ? -1 : first + times.loss_delay(config_);
 }
 
 void send_window::drop() noexcept
@@ -295,7 +331,10 @@ void send_window::drop() noexcept
     base_ = first_unsent_ = lost_from_ = next_;
     in_flight_ = 0;
     lost_count_ = 0;
-    any_linked_ = false;
+    for (sendings& s : sent_) {
+        s.any = false;
+        s.in_flight = 0;
+    }
 }
 
 } // namespace towline::transport::datagram

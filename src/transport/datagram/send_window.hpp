@@ -1,12 +1,15 @@
 #pragma once
 // The sending half of the protocol for one peer: packets from when they are made until they are acknowledged, and which of them are lost.
-// Pure: knows packets by number and time as it is told; sends nothing. Not thread-safe.
+// Pure: knows packets by number and time as it is told; sends nothing. Paths (link.hpp) may differ in delay: what was sent by one is judged
+// by what arrived by the same. Not thread-safe.
 
 #include "transport/datagram/block_pool.hpp"
 #include "transport/datagram/config.hpp"
+#include "transport/datagram/link.hpp"
 #include "transport/datagram/round_trip.hpp"
 #include "transport/datagram/wire.hpp"
 
+#include <array>
 #include <vector>
 
 namespace towline::transport::datagram {
@@ -22,8 +25,9 @@ struct outgoing {
     stage at = stage::waiting;
     bool again = false;                  ///< it was sent more than once
     std::int64_t sent = 0;               ///< last time
-    std::uint64_t order = 0;             ///< among all sendings to this peer
-    std::uint32_t earlier = 0;           ///< neighbours in the order of sending, by number
+    std::uint8_t path = 0;               ///< by which it was sent last
+    std::uint64_t order = 0;             ///< among all sendings to this peer by this path
+    std::uint32_t earlier = 0;           ///< neighbours in that order, by number
     std::uint32_t later = 0;
 
     [[nodiscard]] std::uint32_t bytes() const noexcept { return held_bytes + lent_bytes; }
@@ -72,10 +76,13 @@ public:
     /// be shorter. At most `datagrams`, and `bytes` with `overhead` for each. `all`: also the open packet.
     void choose(std::vector<std::uint32_t>& numbers, std::size_t datagrams, std::size_t bytes, std::size_t overhead, std::uint32_t limit,
                 bool all);
-    void note_sent(std::uint32_t number, std::int64_t now) noexcept;
+    void note_sent(std::uint32_t number, unsigned path, std::int64_t now) noexcept;
     [[nodiscard]] bool has_lost() const noexcept { return lost_count_ != 0; }
-    /// Of everything that was sent, for probes: sendings before this one.
-    [[nodiscard]] std::uint64_t orders() const noexcept { return orders_; }
+    /// Of everything that was sent by a path, for probes: sendings before this one.
+    [[nodiscard]] std::uint64_t orders(unsigned path) const noexcept { return sent_[path].orders; }
+    [[nodiscard]] std::uint32_t in_flight(unsigned path) const noexcept { return sent_[path].in_flight; }
+    /// By which the packet was sent that has been on its way for longest; nothing is: 0.
+    [[nodiscard]] unsigned path_of_oldest() const noexcept;
 
     // ---- what the peer says
 
@@ -83,12 +90,14 @@ public:
         bool sane = true;          ///< false: it acknowledges what was never sent
         std::uint32_t acked = 0;   ///< packets
         std::int64_t round_trip = -1;  ///< measured; -1: not by this one
+        std::uint8_t paths = 0;        ///< bits: those of packets that were sent once
     };
     /// Everything before `acknowledged` has arrived, and the numbers of the bitmap, which begins with the one behind it. `complete`:
     /// nothing else has.
     news note_ack(std::uint32_t acknowledged, std::span<std::uint64_t const> bitmap, bool complete, std::int64_t now) noexcept;
-    /// What was sent before sending number `order` and has not arrived is lost: a probe that came later was answered.
-    std::uint32_t note_answered(std::uint64_t order) noexcept;
+    /// What was sent by that path before its sending number `order` and has not arrived is lost: a probe that came later was answered, or
+    /// the path carries nothing.
+    std::uint32_t note_lost(unsigned path, std::uint64_t order) noexcept;
     /// Finds what is lost. Returns how many were found.
     std::uint32_t find_lost(std::int64_t now, round_trip const&) noexcept;
     /// When find_lost may find more; -1: not before something arrives.
@@ -102,6 +111,18 @@ private:
         void (*done)(void*, bool) = nullptr;
         void* context = nullptr;
         std::uint32_t left = 0;
+    };
+
+    /// What is on its way by one path, as a list in the order of sending.
+    struct sendings {
+        bool any = false;
+        std::uint32_t head = 0;
+        std::uint32_t tail = 0;
+        std::uint32_t in_flight = 0;
+        std::uint64_t orders = 0;
+        std::uint64_t told = 0;       ///< latest sending that is known to have arrived, + 1
+        std::uint64_t newest = 0;     ///< the same, when the peer has last told all that had arrived
+        std::int64_t shortest = -1;   ///< round trip
     };
 
     void grow();
@@ -119,13 +140,8 @@ private:
     std::uint32_t first_unsent_ = 0;
     std::uint32_t next_ = 0;
     std::uint32_t in_flight_ = 0;
-    bool any_linked_ = false;       ///< the list in the order of sending holds something
-    std::uint32_t head_ = 0;
-    std::uint32_t tail_ = 0;
-    std::uint64_t orders_ = 0;
-    std::uint64_t told_order_ = 0;    ///< latest sending that is known to have arrived, + 1
-    std::uint64_t newest_order_ = 0;  ///< the same, when the peer has last told all that had arrived
-    std::int64_t shortest_ = -1;      ///< round trip
+    std::array<sendings, most_paths> sent_{};
+    unsigned paths_ = 1;            ///< that were used: 0 up to this one
     std::uint32_t lost_count_ = 0;
     std::uint32_t lost_from_ = 0;     ///< no lost packet is before this number
     std::vector<loan> loans_;

@@ -97,10 +97,10 @@ public:
     train_limits trains() const noexcept override { return {most_in_train, most_bytes_in_train}; }
     int wait_descriptor() const noexcept override { return fd_.get(); }
 
-    std::optional<link_address> resolve(std::span<std::byte const> blob) const override
+    std::optional<link_address> resolve(std::span<std::byte const> blob, unsigned path) const override
     {
         auto const a = from_blob(blob, own_);
-        return a ? std::optional(pack(*a)) : std::nullopt;
+        return a && path == 0 ? std::optional(pack(*a)) : std::nullopt;
     }
 
     /// A connected socket knows the MTU of its path.

@@ -10,7 +10,7 @@
 namespace towline::transport::datagram {
 
 struct udp_options {
-    std::string address = "127.0.0.1";  ///< as options::interface_address
+    std::string address = "127.0.0.1";  ///< as one of options::interface_addresses
     std::size_t max_datagram = 9000;    ///< cap of what the interface allows, UDP payload
     std::size_t receive_buffer = std::size_t{8} << 20;  ///< asked for; the system may give less
     bool offload = true;

@@ -1,6 +1,7 @@
 #pragma once
 // Ranks over a simulated network with a simulated clock, in one thread: what happens follows from the seed.
 
+#include "transport/datagram/bundle.hpp"
 #include "transport/datagram/component.hpp"
 #include "transport/datagram/sim/memory_environment.hpp"
 #include "transport/datagram/sim/network.hpp"
@@ -49,9 +50,12 @@ struct rank_state {
 
 class world {
 public:
-    world(peer size, dg::faults bad, dg::config c = {}, dg::sim::network_options o = {})
+    /// `further`: networks that all ranks are in, too, each as bad as that says.
+    world(peer size, dg::faults bad, dg::config c = {}, dg::sim::network_options o = {}, std::vector<dg::faults> const& further = {})
         : directory(size), net((o.bad = bad, o), clock.source()), config(c), ranks(size), next_(size * std::size_t{size})
     {
+        for (dg::faults const& f : further)
+            more.push_back(std::make_unique<dg::sim::network>((o.bad = f, o), clock.source()));
         for (peer r = 0; r < size; ++r)
             start(r);
     }
@@ -63,7 +67,11 @@ public:
         s.it.reset();
         s.heard.assign(ranks.size(), 0);
         s.env = std::make_unique<dg::sim::memory_environment>(directory, r);
-        s.it = dg::make(net.make(), *s.env, config, clock.source());
+        std::vector<std::unique_ptr<dg::link>> links;
+        links.push_back(net.make());
+        for (auto const& n : more)
+            links.push_back(n->make());
+        s.it = dg::make(dg::bundle(std::move(links)), *s.env, config, clock.source());
         for (towline::transport::handler_id id = 0; id < 4; ++id)
             s.it->set_handler(id, hear, make_context(r, id));
         s.it->set_failure_handler([](void* p, peer, std::string_view why) { static_cast<rank_state*>(p)->failures.emplace_back(why); }, &s);
@@ -144,6 +152,7 @@ public:
     dg::sim::manual_clock clock;
     dg::sim::directory directory;
     dg::sim::network net;
+    std::vector<std::unique_ptr<dg::sim::network>> more;
     dg::config config;
     std::vector<rank_state> ranks;
 

@@ -472,7 +472,7 @@ static_assert(offsetof(job::control_header, job_id) == 40 && offsetof(job::contr
               offsetof(job::control_header, tuned) == 256 && offsetof(job::control_header, tuning) == 264 &&
               offsetof(job::control_header, news) == 196 && offsetof(job::control_header, node) == 512 &&
               offsetof(job::control_header, nodes) == 516 && offsetof(job::control_header, here) == 520 &&
-              offsetof(job::control_header, address) == 524);
+              offsetof(job::control_header, addresses) == 524);
 static_assert(offsetof(job::way_board, blocks) == 6048 && offsetof(job::way_board, reserved) == 6944 &&
               job::mapped_bytes(3) == 4096 + 3 * (4096 + 8192));
 static_assert(offsetof(job::rank_slot, fences) == 16 && offsetof(job::rank_slot, program) == 20 &&

@@ -99,10 +99,10 @@ public:
         auto const a = address_of(number_);
         return {a.bytes.begin(), a.bytes.end()};
     }
-    std::optional<link_address> resolve(std::span<std::byte const> blob) const override
+    std::optional<link_address> resolve(std::span<std::byte const> blob, unsigned path) const override
     {
         link_address a;
-        if (blob.size() != a.bytes.size() || blob[8] != std::byte{0x5d})
+        if (path != 0 || blob.size() != a.bytes.size() || blob[8] != std::byte{0x5d})
             return std::nullopt;
         std::ranges::copy(blob, a.bytes.begin());
         return a;
