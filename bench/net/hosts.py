@@ -16,22 +16,29 @@ class Impossible(Exception):
     """There can be no hosts here; says why."""
 
 
-def ip(*words: str) -> None:
+def run(*words: str) -> None:
     try:
-        done = subprocess.run(("ip", *words), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     except FileNotFoundError:
         raise Impossible("the package iproute2 is not installed") from None
     if done.returncode != 0:
-        raise Impossible(f"ip {' '.join(words)}: {done.stderr.strip()}")
+        raise Impossible(f"{' '.join(words)}: {done.stderr.strip()}")
+
+
+def ip(*words: str) -> None:
+    run("ip", *words)
 
 
 class Hosts:
-    """`count` of them. `addresses`: of each one, of the range for tests of networks (RFC 2544)."""
+    """`count` of them. `addresses`: of each one, of the range for tests of networks (RFC 2544); `interfaces`: of each, one for each network."""
 
-    def __init__(self, count: int, bound: bool = False) -> None:
-        """`bound`: what a host runs is bound to one processor, the first host's to the first."""
+    def __init__(self, count: int, bound: bool = False, networks: int = 1, rate: str = "") -> None:
+        """`bound`: what a host runs is bound to one processor, the first host's to the first. `networks`: more than one between two hosts
+        only. `rate`: at which an interface sends, as tc reads it."""
         self.names = [f"towline-bench-{os.getpid()}-{count}-{i}" for i in range(count)]
         self.addresses = [f"198.18.{70 + count}.{i + 1}" for i in range(count)]
+        self.interfaces = [f"host{k}" for k in range(networks)]
+        self.rate = rate
         self.switch = f"towline-bench-{os.getpid()}-{count}-switch"
         cpus = sorted(os.sched_getaffinity(0))
         self.bound = [str(cpus[i % len(cpus)]) if bound else ",".join(map(str, cpus)) for i in range(count)]
@@ -45,7 +52,8 @@ class Hosts:
                 undo.callback(subprocess.run, ("ip", "netns", "del", name), capture_output=True)
                 ip("-n", name, "link", "set", "lo", "up")
             if len(self.names) == 2:
-                ip("link", "add", "host0", "netns", self.names[0], "type", "veth", "peer", "name", "host0", "netns", self.names[1])
+                for device in self.interfaces:
+                    ip("link", "add", device, "netns", self.names[0], "type", "veth", "peer", "name", device, "netns", self.names[1])
             else:
                 ip("-n", self.switch, "link", "add", "bridge", "type", "bridge")
                 ip("-n", self.switch, "link", "set", "bridge", "up")
@@ -53,9 +61,13 @@ class Hosts:
                     ip("link", "add", "host0", "netns", name, "type", "veth", "peer", "name", f"port{i}", "netns", self.switch)
                     ip("-n", self.switch, "link", "set", f"port{i}", "master", "bridge")
                     ip("-n", self.switch, "link", "set", f"port{i}", "up")
-            for name, address in zip(self.names, self.addresses):
-                ip("-n", name, "address", "add", f"{address}/24", "dev", "host0")
-                ip("-n", name, "link", "set", "host0", "up")
+            for i, (name, address) in enumerate(zip(self.names, self.addresses)):
+                for k, device in enumerate(self.interfaces):
+                    ip("-n", name, "address", "add", f"{address if k == 0 else f'198.19.{k}.{i + 1}'}/24", "dev", device)
+                    ip("-n", name, "link", "set", device, "up")
+                    if self.rate:
+                        run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "1mb",
+                            "latency", "20ms")
             folder = pathlib.Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="towline-bench-")))
             self.shell = folder / "shell"
             self.shell.write_text(self._shell())

@@ -119,7 +119,7 @@ class House:
 
     def _stage(self, stage: Stage, wanted: list[Case]) -> None:
         pairs: dict[str, Pair] = {}
-        with Hosts(stage.hosts, bound=stage.each == 1) as hosts, contextlib.ExitStack() as ends:
+        with Hosts(stage.hosts, stage.each == 1, stage.networks, stage.rate) as hosts, contextlib.ExitStack() as ends:
             cpus = sorted(os.sched_getaffinity(0))
             limits = thermometer(self.places.programs / "limits", (cpus[0], cpus[1]))
             ends.callback(limits.leave)
@@ -143,13 +143,13 @@ class House:
             for (case, name), f in figures.items():
                 if f.failure:
                     self._failed(name, f"{stage.place()}: {case.name} {case.size}: {f.failure}")
-            write(self.out, f"mpi_{stage.hosts}x{stage.each}", [f.record(name, stage.place()) for (_, name), f in figures.items()
+            write(self.out, "mpi_" + re.sub("[^a-z0-9]+", "_", stage.place().replace(" x ", "x")), [f.record(name, stage.place()) for (_, name), f in figures.items()
                                                                 if f.rounds and not f.failure], keep=bool(self.plan.only), bench="net")
 
     def _start(self, s: Subject, stage: Stage, hosts: Hosts) -> Pair | None:
         try:
             before = hosts.sent(0)
-            pair = Pair(s.name, s.command(hosts, stage.each, program(self.places, s.build, "bench")), s.surroundings(), PATIENCE,
+            pair = Pair(s.name, s.command(hosts, stage.each, program(self.places, s.build, "bench")), s.surroundings(hosts), PATIENCE,
                         ("--room", str(stage.room)), stage.hosts * stage.each)
             among = "stream" if stage.each == 1 else "bcast"
             pair.turn(among, Case("net", among, 64 << 10), 4, 2)
@@ -187,7 +187,7 @@ class House:
         ranks = len(hosts.names) * each
         begin = time.monotonic()
         try:
-            ran = subprocess.run(s.command(hosts, each, program(self.places, s.build, "connect")), env=s.surroundings(),
+            ran = subprocess.run(s.command(hosts, each, program(self.places, s.build, "connect")), env=s.surroundings(hosts),
                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE, start_new_session=True)
         except subprocess.TimeoutExpired:
             return self._failed(s.name, f"{s.name}: {ranks} ranks did not meet and end within {PATIENCE:.0f} s")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mpi.records import Record, Results
 from mpi.report import Row, ask, at_most, show_sections
-from net.stages import COLLECTIVES, SIZES, STAGES, STREAMS
+from net.stages import COLLECTIVES, NARROW, SIZES, STAGES, STREAMS
 from table import ratio, size_name
 
 BY_HAND = ("raw", "link", "tcp")
@@ -39,8 +39,19 @@ def between(results: Results) -> Iterator[Row]:
             yield row
 
 
+def narrow(results: Results) -> Iterator[Row]:
+    """Networks of limited rate; two of them beside one."""
+    one, two = (stage.place() for stage in NARROW)
+    for size in STREAMS:
+        for place, limit in ((one, None), (two, results.one(case="stream", place=one, size=size, subject="towline"))):
+            if own := results.one(case="stream", place=place, size=size, subject="towline"):
+                row = Row(f"each of a window, {size_name(size)}, {place}", own, best(results, case="stream", place=place, size=size), limit)
+                ask(row, peer=1)
+                yield row
+
+
 def collectives(results: Results) -> Iterator[Row]:
-    for stage in STAGES[1:]:
+    for stage in (s for s in STAGES if s.each > 1):
         for name in COLLECTIVES:
             for size in SIZES:
                 if own := results.one(case=name, place=stage.place(), size=size, subject="towline"):
@@ -130,6 +141,7 @@ def crowds(results: Results) -> Iterator[Row]:
 
 
 SECTIONS = (("MPI between two hosts (peers over TCP; limit: sockets)", between),
+            ("Networks of 1 Gbit/s (limit: one of them)", narrow),
             ("Collective operations (hosts x ranks, two processors)", collectives),
             ("Ranks that meet, on two hosts", meetings),
             ("The transport beside sockets (peer: TCP; limit: UDP with offload)", sockets),

@@ -14,9 +14,11 @@ class Stage:
     each: int           # ranks of a host
     cases: tuple[Case, ...]
     room: int = 16      # MiB of the program's buffers
+    networks: int = 1
+    rate: str = ""      # of each, as tc reads it; as fast as the machine goes
 
     def place(self) -> str:
-        return f"{self.hosts} x {self.each}"
+        return f"{self.hosts} x {self.each}" + (f", {self.networks} x {self.rate}" if self.rate else "")
 
 
 def of(names: tuple[str, ...], sizes: tuple[int, ...]) -> tuple[Case, ...]:
@@ -28,8 +30,11 @@ SIZES = (8, 64 * KIB, 4 * MIB)
 STREAMS = (64 * KIB, MIB, 16 * MIB)
 CONNECTED = ((2, 16), (2, 32))  # hosts, ranks of each
 
+NARROW = tuple(Stage(2, 1, of(("stream",), STREAMS), room=80, networks=n, rate="1gbit") for n in (1, 2))
+
 STAGES = (
     Stage(2, 1, (*of(("latency",), (32,)), *of(("stream",), STREAMS)), room=80),
     Stage(2, 2, of(COLLECTIVES, SIZES)),
     Stage(4, 2, of(COLLECTIVES, SIZES), room=32),
+    *NARROW,
 )

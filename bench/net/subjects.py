@@ -16,7 +16,7 @@ class Subject:
     launcher: pathlib.Path
     library: pathlib.Path          # a file without which it is not there
     host_option: str
-    options: tuple[str, ...]       # {shell}, {address}: of the hosts
+    options: tuple[str, ...]       # {shell}, {address}, {interfaces}: of the hosts; in the environment, too
     alone: tuple[str, ...] = ()    # where each rank has a processor
     crowded: tuple[str, ...] = ()  # where not
     environment: Settings = ()
@@ -28,13 +28,13 @@ class Subject:
     def command(self, hosts: Hosts, each: int, program: pathlib.Path) -> list[str]:
         """Runs on the first host. `each`: ranks of a host."""
         count = len(hosts.names)
-        options = [o.format(shell=hosts.shell, address=hosts.addresses[0]) for o in self.options]
+        options = [o.format(shell=hosts.shell, address=hosts.addresses[0], interfaces=",".join(hosts.interfaces)) for o in self.options]
         more = self.alone if each == 1 and count <= len(os.sched_getaffinity(0)) else self.crowded
         listed = ",".join(f"{address}:{each}" for address in hosts.addresses)
         return hosts.inside(0, [str(self.launcher), "-n", str(count * each), self.host_option, listed, *options, *more, str(program)])
 
-    def surroundings(self) -> dict[str, str]:
-        return {**os.environ, **dict(self.environment)}
+    def surroundings(self, hosts: Hosts) -> dict[str, str]:
+        return {**os.environ, **{name: value.format(interfaces=",".join(hosts.interfaces)) for name, value in self.environment}}
 
     def settings(self) -> str:
         words = [f"{name}={value}" for name, value in self.environment] + [self.launcher.name, *self.options]
@@ -47,8 +47,8 @@ def subjects(places: Places) -> list[Subject]:
     root = (("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"))
     hydra = ("-launcher", "ssh", "-launcher-exec", "{shell}", "-localhost", "{address}", "-iface", "host0")
     spinning = ("-genv", "LD_PRELOAD", str(places.programs / "noyield.so"))
-    tcp = "--mca pml ob1 --mca btl tcp,sm,self --mca btl_tcp_if_include host0 --map-by :OVERSUBSCRIBE --bind-to none".split()
-    ucx = (("UCX_TLS", "tcp"), ("UCX_NET_DEVICES", "host0"))
+    tcp = "--mca pml ob1 --mca btl tcp,sm,self --mca btl_tcp_if_include {interfaces} --map-by :OVERSUBSCRIBE --bind-to none".split()
+    ucx = (("UCX_TLS", "tcp"), ("UCX_NET_DEVICES", "{interfaces}"))
     ofi = (("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp"))
 
     def of_mpich(name: str, settings: Settings, why: str) -> Subject:
@@ -57,7 +57,7 @@ def subjects(places: Places) -> list[Subject]:
 
     return [
         Subject("towline", "abi", places.towline / "bin/mpiexec", places.towline / "lib/libmpi_abi.so.1", "-hosts",
-                ("-launcher-exec", "{shell}"), why="default settings"),
+                ("-launcher-exec", "{shell}"), environment=(("TOWLINE_INTERFACES", "{interfaces}"),), why="default settings"),
         of_mpich("mpich5-ucx", ucx, "UCX over TCP"),
         of_mpich("mpich5-ofi", ofi, "libfabric over TCP"),
         Subject("ompi5", "openmpi", openmpi / "bin/mpirun", openmpi / "lib/libmpi.so.40", "--host",
