@@ -182,7 +182,7 @@ struct side {
                 ::usleep(100);
             }
         };
-        link_peer = *link->resolve(of(of_link));
+        link_peer = *link->resolve(of(of_link), 0);
         auto const raw = of(of_udp);
         std::memcpy(&raw_peer, raw.data(), sizeof raw_peer);
         auto const listener = of(of_tcp);

@@ -111,9 +111,9 @@ class House:
             self._incast()
         write(self.out, "subjects", self.about, keep=bool(self.plan.only), bench="net")
 
-    def _among(self, first: bool) -> list[Subject]:
+    def _among(self, first: bool, without: tuple[str, ...] = ()) -> list[Subject]:
         """A quick look has time for one MPICH, but for the first stage."""
-        return [s for s in self.subjects if first or not self.plan.quick or s.name != "mpich5-ucx"]
+        return [s for s in self.subjects if s.name not in without and (first or not self.plan.quick or s.name != "mpich5-ucx")]
 
     # By turns
 
@@ -123,7 +123,7 @@ class House:
             cpus = sorted(os.sched_getaffinity(0))
             limits = thermometer(self.places.programs / "limits", (cpus[0], cpus[1]))
             ends.callback(limits.leave)
-            for s in self._among(stage == STAGES[0]):
+            for s in self._among(stage == STAGES[0], stage.without):
                 self.progress.now(f"{stage.place()}: starting {s.name}")
                 if pair := self._start(s, stage, hosts):
                     pairs[s.name] = pair

@@ -15,7 +15,8 @@ class Stage:
     cases: tuple[Case, ...]
     room: int = 16      # MiB of the program's buffers
     networks: int = 1
-    rate: str = ""      # of each, as tc reads it; as fast as the machine goes
+    rate: str = ""      # of each, as tc reads it; empty: as fast as the machine goes
+    without: tuple[str, ...] = ()  # libraries that do not start there
 
     def place(self) -> str:
         return f"{self.hosts} x {self.each}" + (f", {self.networks} x {self.rate}" if self.rate else "")
@@ -30,7 +31,7 @@ SIZES = (8, 64 * KIB, 4 * MIB)
 STREAMS = (64 * KIB, MIB, 16 * MIB)
 CONNECTED = ((2, 16), (2, 32))  # hosts, ranks of each
 
-NARROW = tuple(Stage(2, 1, of(("stream",), STREAMS), room=80, networks=n, rate="1gbit") for n in (1, 2))
+NARROW = tuple(Stage(2, 1, of(("stream",), STREAMS), room=80, networks=n, rate="1gbit", without=("mpich5-ofi",)) for n in (1, 2))
 
 STAGES = (
     Stage(2, 1, (*of(("latency",), (32,)), *of(("stream",), STREAMS)), room=80),

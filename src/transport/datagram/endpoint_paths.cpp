@@ -6,6 +6,7 @@
 
 namespace towline::transport::datagram {
 
+/// The peer's addresses, as far as it has published them.
 void endpoint::learn_paths(activity& a)
 {
     for (unsigned path = 0; path < paths_; ++path) {
@@ -101,7 +102,7 @@ void endpoint::probe(activity& a, unsigned path, std::int64_t now)
     if (by.unanswered++ == 0)
         by.silent_from = now;
     send_ack(a, path, wire::asks, by.probe_number, now);
-    if (!is_answering(a)) {  // else what they wait for is told then
+    if (by.usable && !is_answering(a)) {  // it told what has arrived; an answer will, too
         a.unacked = 0;
         a.ack_now = false;
     }
