@@ -21,6 +21,9 @@ namespace {
 
 /// Rings that an idle poll looks at before it looks at the last used one again.
 constexpr std::size_t slice = 8;
+/// Vain polls before the cell behind the front one is prefetched, too: about as long as messages of cores that share caches travel. In a
+/// burst, and among such cores, the producer writes that cell soon, and would wait for it.
+constexpr std::uint32_t vain_before_quiet = 64;
 
 struct inbound {
     ring_reader reader;
@@ -83,7 +86,7 @@ public:
         check_eager(*this, max_eager, head.size(), body.size());
         if (to >= size_ || to == rank_) [[unlikely]]
             return send_status::unreachable;
-        send_status const status = outbound_[to].send(*env_, to, id, head, body, alone_);
+        send_status const status = outbound_[to].send(*env_, to, id, head, body, alone_, vain_polls_);
         if (status == send_status::unreachable) [[unlikely]]
             note_loss(to);
         return status;
@@ -104,14 +107,23 @@ public:
             forget();
         if (inbound_.empty() || budget <= 0)
             return 0;
-        return rung_.empty() ? poll_all(budget) : poll_rung(budget);
+        int const run = rung_.empty() ? poll_all(budget) : poll_rung(budget);
+        if (run == 0)
+            note_vain_poll();
+        else
+            note_message();
+        return run;
     }
 
     bool peek(peer from, next_message& next) override
     {
         if (inbound_.empty() || forgettable_ != 0 || (inbound_[0].source != from && !bring_to_front(from)) ||
-            inbound_[0].reader.look(peeked_) != ring_reader::found::message)
+            inbound_[0].reader.look(peeked_) != ring_reader::found::message) {
+            if (!inbound_.empty())
+                note_vain_poll();
             return false;
+        }
+        note_message();
         next = {peeked_.handler, peeked_.payload};
         return true;
     }
@@ -141,6 +153,15 @@ private:
         bool dead = false;   ///< its ring is forgotten once it is empty
         std::uint32_t place = 0;  ///< of its ring: 1 + the index in inbound_; 0: none
     };
+
+    void note_vain_poll() noexcept
+    {
+        std::uint32_t const n = vain_polls_.load(std::memory_order_relaxed) + 1;
+        vain_polls_.store(n, std::memory_order_relaxed);
+        if (n % 4 == 0 && static_cast<std::int32_t>(n - quiet_from_) >= 0)
+            inbound_[0].reader.prefetch_second();
+    }
+    void note_message() noexcept { quiet_from_ = vain_polls_.load(std::memory_order_relaxed) + vain_before_quiet; }
 
     /// Polls without doorbells: each rank has a core.
     int poll_all(int budget)
@@ -374,7 +395,9 @@ private:
     handler_table handlers_;
     base::sparse_array<outbound> outbound_;
     bool alone_ = false;  ///< one thread at a time sends
+    std::atomic<std::uint32_t> vain_polls_{1};  ///< written by the polling thread
     // touched by the polling thread only
+    std::uint32_t quiet_from_ = 0;  ///< vain_polls_ from which on the last message is long ago
     std::vector<inbound> inbound_;  ///< the last used first
     base::sparse_array<sender> senders_;
     std::vector<std::uint64_t> rung_;  ///< a bit for each sender whose bell was rung and whose ring may not be empty; empty without bells

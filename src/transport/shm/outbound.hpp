@@ -18,17 +18,21 @@ public:
         if (!alone_ && locked_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             return false;
         bool const sent = state_ == state::open && writer_.write_few(s, head, body);
-        if (sent) [[likely]]
+        if (sent) [[likely]] {
+            own_ahead(std::size_t{s.head} + s.body);
             tell();
+        }
         locked_.store(false, std::memory_order_release);
         return sent;
     }
     /// As component::try_send; the sizes were checked. After `unreachable`, ask `take_loss`.
-    /// `alone`: one thread at a time sends.
-    send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body, bool alone)
+    /// `alone`: one thread at a time sends. `vain_polls`: counts those of this process; outlives this.
+    send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body, bool alone,
+                     std::atomic<std::uint32_t> const& vain_polls)
     {
         guard const lock(locked_, alone_);
         if (state_ != state::open) [[unlikely]] {
+            vain_polls_ = &vain_polls;
             if (!begin(env, to, head.size() + body.size()))
                 return send_status::unreachable;
             if (alone)  // else other threads read it now
@@ -38,6 +42,7 @@ public:
             if (send_status const s = make_room(env, to, id, head, body); s != send_status::sent)
                 return s;
         }
+        own_ahead(head.size() + body.size());
         tell();
         return send_status::sent;
     }
@@ -83,6 +88,15 @@ private:
             bells_->fetch_or(own_bell_, std::memory_order_release);
         event_->notify(fences_);
     }
+    /// In a burst: two messages without a vain poll between them.
+    void own_ahead(std::size_t bytes) noexcept
+    {
+        std::uint32_t const now = vain_polls_->load(std::memory_order_relaxed);
+        if (sent_after_ == now)
+            writer_.own_ahead(bytes);
+        else
+            sent_after_ = now;
+    }
     bool begin(environment&, peer to, std::size_t bytes);
     bool resume(environment&, peer to, std::uint64_t offset);
     send_status make_room(environment&, peer to, handler_id, std::span<std::byte const> head, std::span<std::byte const> body);
@@ -97,8 +111,10 @@ private:
     std::uint8_t full_ = 0;          ///< times the ring was found full since it began
     std::uint8_t retired_count_ = 0;
     base::fence_side fences_{};
+    std::uint32_t sent_after_ = 0;   ///< vain polls, when the last message was written
     base::event_count* event_ = nullptr;
     ring_writer writer_;
+    std::atomic<std::uint32_t> const* vain_polls_ = nullptr;
     doorbells* bells_ = nullptr;     ///< of the receiver, if it has any
     std::uint64_t own_bell_ = 0;     ///< its bit for this rank
     std::uint64_t full_seen_ = 0;    ///< the consumer's position when the ring was last found full
