@@ -20,7 +20,7 @@ from mpi.subjects import Places
 from net import programs
 from net.hosts import Hosts, Impossible
 from net.stages import CONNECTED, STAGES, Stage
-from net.subjects import Subject
+from net.subjects import RXD, Subject
 
 LONG = 0.3  # seconds: a figure whose turn takes longer has fewer
 PATIENCE = 60.0
@@ -112,8 +112,9 @@ class House:
         write(self.out, "subjects", self.about, keep=bool(self.plan.only), bench="net")
 
     def _among(self, first: bool, without: tuple[str, ...] = ()) -> list[Subject]:
-        """A quick look has time for one MPICH, but for the first stage."""
-        return [s for s in self.subjects if s.name not in without and (first or not self.plan.quick or s.name != "mpich5-ucx")]
+        """A quick look has time for one MPICH, but for the first stage. That over libfabric's datagrams is for the first stage alone."""
+        left_out = {*without, *(() if first else (RXD, "mpich5-ucx") if self.plan.quick else (RXD,))}
+        return [s for s in self.subjects if s.name not in left_out]
 
     # By turns
 

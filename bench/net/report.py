@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from mpi.records import Record, Results
 from mpi.report import Row, ask, at_most, show_sections
 from net.stages import COLLECTIVES, NARROW, SIZES, STAGES, STREAMS
+from net.subjects import RXD
 from table import ratio, size_name
 
 BY_HAND = ("raw", "link", "tcp")
@@ -36,6 +37,9 @@ def between(results: Results) -> Iterator[Row]:
             row = Row(f"each of a window, {size_name(size)}", own, best(results, case="stream", place=place, size=size),
                       results.one(case="stream", place=place, size=size, subject="tcp"))
             ask(row, peer=1)
+            yield row
+            row = Row("  beside libfabric's reliable datagrams", own, results.one(case="stream", place=place, size=size, subject=RXD))
+            ask(row, peer=0.1)
             yield row
 
 

@@ -9,6 +9,9 @@ from mpi.subjects import Places, Settings, on_path
 from net.hosts import Hosts
 
 
+RXD = "mpich5-rxd"
+
+
 @dataclasses.dataclass(frozen=True)
 class Subject:
     name: str
@@ -50,6 +53,7 @@ def subjects(places: Places) -> list[Subject]:
     tcp = "--mca pml ob1 --mca btl tcp,sm,self --mca btl_tcp_if_include {interfaces} --map-by :OVERSUBSCRIBE --bind-to none".split()
     ucx = (("UCX_TLS", "tcp"), ("UCX_NET_DEVICES", "{interfaces}"))
     ofi = (("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "tcp"))
+    rxd = (("MPIR_CVAR_CH4_NETMOD", "ofi"), ("FI_PROVIDER", "udp;ofi_rxd"), ("FI_UDP_IFACE", "host0"))
 
     def of_mpich(name: str, settings: Settings, why: str) -> Subject:
         return Subject(name, "abi", mpich / "bin/mpiexec", mpich / "lib/libmpi_abi.so.1", "-hosts", hydra, spinning, (),
@@ -60,6 +64,7 @@ def subjects(places: Places) -> list[Subject]:
                 ("-launcher-exec", "{shell}"), environment=(("TOWLINE_INTERFACES", "{interfaces}"),), why="default settings"),
         of_mpich("mpich5-ucx", ucx, "UCX over TCP"),
         of_mpich("mpich5-ofi", ofi, "libfabric over TCP"),
+        of_mpich(RXD, rxd, "libfabric's reliable datagrams over UDP"),
         Subject("ompi5", "openmpi", openmpi / "bin/mpirun", openmpi / "lib/libmpi.so.40", "--host",
                 ("--prtemca", "plm_ssh_agent", "{shell}", *tcp), (), ("--mca", "mpi_yield_when_idle", "1"), root, "TCP"),
     ]
