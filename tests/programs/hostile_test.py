@@ -14,7 +14,7 @@ import unittest
 import harness
 from harness import JobTest, TOWLINE, program
 
-VERSION = 7
+VERSION = 8
 PAGE = 4096
 SLOT = 4096
 BOARD = 8192

@@ -180,6 +180,20 @@ class TwoNetworks(JobTest):
                 self.assertNotIn("gives up", err)
                 self.assertNotIn("corrupt", err)
 
+    def test_every_byte_over_networks_that_fail_by_turns(self):
+        second = self.add_network()
+        env = {**self.env, "TOWLINE_INTERFACES": f"{ADDRESSES[0]}/30,{SECOND[0]}/30",
+               "TOWLINE_TEST_DATAGRAM_FAULTS": f"loss=0.02,duplicate=0.02,reorder=0.05,seed={os.getpid()}"}
+        command = (os.path.join(harness.PROGRAMS, "mpi_soak"), "4", str(os.getpid()))
+        with self.subTest(seed=os.getpid()), self.start(4, *command, options=self.options(2), env=env) as job:
+            for dies in (self.devices[0], second[0]) * 3:
+                time.sleep(0.3)
+                self.done("-n", self.names[0], "link", "set", dies, "down")
+                time.sleep(0.3)
+                self.done("-n", self.names[0], "link", "set", dies, "up")
+            out, err = job.communicate(timeout=120)
+            self.assertEqual((job.returncode, err), (0, ""), out)
+
     def test_first_contact_by_the_second_network(self):
         second = self.add_network()
         for device, name in zip(self.devices, self.names):  # up, and nothing comes through
