@@ -19,7 +19,6 @@
 // Stages only grow: n * 4 + 1, 2, 3. A wait for a stage of operation n is over at any later stage, too.
 
 #include "base/event_count.hpp"
-#include "base/prefetch.hpp"
 #include "collective/called.hpp"
 #include "collective/lanes/node_memory.hpp"
 #include "collective/thresholds.hpp"
@@ -182,7 +181,6 @@ public:
     [[gnu::always_inline]] void publish(std::uint64_t number, int stage, int whom) noexcept
     {
         mine(number).stage.store(number * stages + static_cast<std::uint64_t>(stage), std::memory_order_release);
-        base::prefetch_to_write(&mine(number + 1));  // others own its lines; a wait mostly follows
         wake(whom);
     }
     /// Tells the others that nothing comes from this rank, and why (a lane_run::state). They go on: a failed rank counts as at every stage.
