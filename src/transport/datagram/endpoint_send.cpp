@@ -331,7 +331,7 @@ std::size_t endpoint::send_train(activity& a, link_address const& to)
     return link_.send(to, pieces_, each, numbers_.size());
 }
 
-/// Tells what has arrived: with each answer that a probe waits for, by the way that it came, or by itself, by that of the last packet.
+/// Tells what has arrived: in the answer to each probe, by the path by which that came; where there is none, by the path of the last packet.
 void endpoint::acknowledge(activity& a, std::int64_t now)
 {
     bool told = false;

@@ -16,7 +16,7 @@
 
 namespace towline::transport::datagram {
 
-/// Ways between two ends: an address of each in every network that both use.
+/// Paths between two processes, at most: one in each network that both use.
 inline constexpr unsigned most_paths = 4;
 
 /// Where datagrams go, as the link packs it: small enough to be kept for a million peers. Equal bytes are equal addresses.
@@ -45,7 +45,7 @@ public:
     virtual ~link() = default;
 
     [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-    /// Networks that this end is in, at most most_paths. One that does not work is not told: what is sent there is lost.
+    /// Networks that this end uses, at most most_paths. What is sent into one that does not work is lost.
     [[nodiscard]] virtual unsigned paths() const noexcept { return 1; }
     /// For peers' `resolve`: opaque bytes, at most 128.
     [[nodiscard]] virtual std::vector<std::byte> own_address() const = 0;

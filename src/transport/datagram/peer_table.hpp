@@ -15,7 +15,7 @@
 
 namespace towline::transport::datagram {
 
-/// One way to a peer.
+/// What is known of one path to a peer.
 struct path_state {
     link_address to;
     bool known = false;                ///< the peer can be reached at `to`, as it has published
@@ -42,7 +42,7 @@ struct activity {
     std::uint32_t window = 0;          ///< packets in flight that the way has proved to carry
     // paths
     std::array<path_state, most_paths> paths{};
-    unsigned home = 0;                 ///< the path of small messages, and of all where no other is usable
+    unsigned home = 0;                 ///< the path of short messages, and of all where no other is usable
     unsigned heard_on = 0;             ///< by which the last packet came
     std::int64_t try_paths = 0;        ///< when those that are not usable may be asked again
     // acknowledging
