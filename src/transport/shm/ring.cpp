@@ -118,6 +118,9 @@ ring_writer::outcome ring_writer::write(handler_id handler, std::span<std::byte 
         store_word(at, word::make(word::skip, lap(tail_), 0, 0), std::memory_order_release);
     }
     tail_ += jump + n;
+    // The next message is likely to be as long. Where it will need the consumer's position, that is read now, when nobody waits.
+    if (tail_ + n + 1 - seen_ > capacity_)
+        static_cast<void>(refresh(n + 1));
     simple_until_ = stale_cells_ == 0 ? seen_ + capacity_ - 1 : 0;
     return outcome::written;
 }
