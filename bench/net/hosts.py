@@ -30,7 +30,8 @@ def ip(*words: str) -> None:
 
 
 class Hosts:
-    """`count` of them. `addresses`: of each one, of the range for tests of networks (RFC 2544); `interfaces`: of each, one for each network."""
+    """`count` of them. `addresses`: of each one, of the range for tests of networks (RFC 2544); `interfaces`: of each, one for each
+    network."""
 
     def __init__(self, count: int, bound: bool = False, networks: int = 1, rate: str = "") -> None:
         """`bound`: what a host runs is bound to one processor, the first host's to the first. `networks`: more than one between two hosts
@@ -66,8 +67,8 @@ class Hosts:
                     ip("-n", name, "address", "add", f"{address if k == 0 else f'198.19.{k}.{i + 1}'}/24", "dev", device)
                     ip("-n", name, "link", "set", device, "up")
                     if self.rate:
-                        run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate, "burst", "1mb",
-                            "latency", "20ms")
+                        run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", self.rate,
+                            "burst", "1mb", "latency", "20ms")
             folder = pathlib.Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="towline-bench-")))
             self.shell = folder / "shell"
             self.shell.write_text(self._shell())

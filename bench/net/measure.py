@@ -144,8 +144,9 @@ class House:
             for (case, name), f in figures.items():
                 if f.failure:
                     self._failed(name, f"{stage.place()}: {case.name} {case.size}: {f.failure}")
-            write(self.out, "mpi_" + re.sub("[^a-z0-9]+", "_", stage.place().replace(" x ", "x")), [f.record(name, stage.place()) for (_, name), f in figures.items()
-                                                                if f.rounds and not f.failure], keep=bool(self.plan.only), bench="net")
+            made = [f.record(name, stage.place()) for (_, name), f in figures.items() if f.rounds and not f.failure]
+            write(self.out, "mpi_" + re.sub("[^a-z0-9]+", "_", stage.place().replace(" x ", "x")), made, keep=bool(self.plan.only),
+                  bench="net")
 
     def _start(self, s: Subject, stage: Stage, hosts: Hosts) -> Pair | None:
         try:
