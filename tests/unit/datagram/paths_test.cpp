@@ -37,8 +37,8 @@ protected:
     {
         w->expected_length = nullptr;
         for (std::int64_t const end = w->clock.now() + ns; w->clock.now() < end; w->step(step)) {
-            for (int i = 0; i < 2 && w->say(0, 1, 60'000) == send_status::sent; ++i) {
-            }
+            if (w->said(0, 1) - w->ranks[1].heard[0] < 20)  // else it would be refused: its bytes take long to make
+                static_cast<void>(w->say(0, 1, 60'000));
         }
     }
     /// Sends a short message; how long it takes.
