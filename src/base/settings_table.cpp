@@ -177,7 +177,7 @@ constexpr std::array table{
     setting_entry{"TOWLINE_TRANSPORT", "a list with commas of self, shm, datagram, or ^ in front of those to leave out",
                   "all that are needed", "what carries messages between ranks", is_list_of_transports},
     setting_entry{"TOWLINE_INTERFACES", "a list", "one network that all machines share",
-                  "how machines of a job are reached: interfaces, addresses, 10.0.0.0/24; by all of them", is_anything},
+                  "how machines of a job are reached, by all of them: interfaces, addresses, 10.0.0.0/24", is_anything},
     setting_entry{"TOWLINE_SECURITY", "authenticate or encrypt", "authenticate", "how packets between machines are protected", is_security},
     setting_entry{"TOWLINE_LINK_TIMEOUT", "off, or a time from 0.5 s on: seconds, or a number with ms, s, m or h behind it", "60",
                   "when a rank on another machine has answered no packet for so long, it is given up", is_patience},

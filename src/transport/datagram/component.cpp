@@ -130,8 +130,10 @@ std::unique_ptr<component> open(environment& env, options o)
     c.patience = o.patience_ns;
     if (o.oversubscribed)
         c.least_timeout = 4'000'000;
+    if (o.interface_addresses.empty() || o.interface_addresses.size() > most_paths)
+        throw usage_error(fmt::format("a rank has 1 to {} addresses for datagrams, not {}", most_paths, o.interface_addresses.size()));
     std::vector<std::unique_ptr<link>> links;
-    for (auto const& address : std::span(o.interface_addresses).first(std::min<std::size_t>(o.interface_addresses.size(), most_paths)))
+    for (auto const& address : o.interface_addresses)
         links.push_back(open_udp_link({.address = address}));
     auto l = bundle(std::move(links));
     constexpr char const* hook = "TOWLINE_TEST_DATAGRAM_FAULTS";

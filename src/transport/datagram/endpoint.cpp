@@ -107,11 +107,11 @@ activity& endpoint::activate(peer who, std::int64_t now)
     a.paths[p.address.path] = {.to = p.address, .known = true, .usable = true};
     a.home = a.heard_on = p.address.path;
     a.try_paths = 0;
-    if (paths_ > 1)
-        learn_paths(a);
     if (config_.sealed && p.at == stage::met)
         a.keys = make_keys(key_, {rank_, epoch_}, {who, p.epoch});
     p.active = &a;
+    if (paths_ > 1)
+        learn_paths(a);
     return a;
 }
 

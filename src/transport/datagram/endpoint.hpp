@@ -137,7 +137,8 @@ private:
     [[nodiscard]] bool drop_silent_paths(activity&) noexcept;
 
     // endpoint_greeting.cpp: first contact
-    [[nodiscard]] std::optional<link_address> published_address(peer, unsigned path) const;
+    using addresses = std::array<std::optional<link_address>, most_paths>;
+    [[nodiscard]] addresses addresses_in(address_blob const&) const;
     [[nodiscard]] bool find_address(peer, std::int64_t now);
     void send_greeting(activity&, wire::kind, link_address const& to);
     void say_hello(activity&);

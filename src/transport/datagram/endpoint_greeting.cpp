@@ -44,11 +44,13 @@ address_blob endpoint::own_address() const
     return blob;
 }
 
-/// The address at which a peer has published that it can be reached by a path.
-std::optional<link_address> endpoint::published_address(peer who, unsigned path) const
+/// The addresses in what a peer has published, by path.
+endpoint::addresses endpoint::addresses_in(address_blob const& blob) const
 {
-    auto const blob = env_.address_of(who);
-    return blob && blob->size() >= sizeof(published) ? link_.resolve(std::span(*blob).subspan(sizeof(published)), path) : std::nullopt;
+    addresses all;
+    for (unsigned path = 0; path < paths_ && blob.size() >= sizeof(published); ++path)
+        all[path] = link_.resolve(std::span(blob).subspan(sizeof(published)), path);
+    return all;
 }
 
 /// Learns where the peer is. False: it has not said so yet, or there is no way (then it is given up).
@@ -65,8 +67,7 @@ bool endpoint::find_address(peer who, std::int64_t now)
     std::memcpy(&head, blob->data(), sizeof head);
     std::optional<link_address> address;
     std::size_t datagram = head.max_datagram;
-    for (unsigned path = 0; path < paths_; ++path) {
-        auto const to = link_.resolve(std::span(*blob).subspan(sizeof head), path);
+    for (auto const& to : addresses_in(*blob)) {
         if (to)
             datagram = std::min(datagram, link_.max_datagram(*to));
         if (!address)

@@ -9,9 +9,13 @@ namespace towline::transport::datagram {
 /// The peer's addresses, as far as it has published them.
 void endpoint::learn_paths(activity& a)
 {
+    auto const blob = env_.address_of(a.who);
+    if (!blob)
+        return;
+    auto const all = addresses_in(*blob);
     for (unsigned path = 0; path < paths_; ++path) {
-        if (auto const to = published_address(a.who, path)) {
-            a.paths[path].to = *to;
+        if (all[path]) {
+            a.paths[path].to = *all[path];
             a.paths[path].known = true;
         }
     }
@@ -29,7 +33,8 @@ bool endpoint::comes_from(peer who, link_address const& from)
         return false;
     if (p.active != nullptr && p.active->paths[from.path].known)
         return p.active->paths[from.path].to == from;
-    if (published_address(who, from.path) != from)
+    auto const blob = env_.address_of(who);
+    if (!blob || addresses_in(*blob)[from.path] != from)
         return false;
     if (p.active != nullptr)
         learn_paths(*p.active);  // it had not published them when that began

@@ -64,7 +64,7 @@ struct options {
 };
 
 /// The transport over UDP sockets of the environment's rank, which must outlive it. Throws system_error where no socket can be bound to
-/// one of those addresses, usage_error where it is not an address.
+/// one of those addresses, usage_error where it is not an address, or where there are none or too many.
 [[nodiscard]] std::unique_ptr<component> open(environment&, options = {});
 
 } // namespace towline::transport::datagram

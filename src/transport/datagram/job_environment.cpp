@@ -3,6 +3,8 @@
 #include "base/settings.hpp"
 #include "base/settings_table.hpp"
 #include "job/job.hpp"
+#include "job/launch/host_facts.hpp"
+#include "transport/datagram/link.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@ namespace towline::transport::datagram {
 namespace {
 
 constexpr char const* card_key = "datagram";
+static_assert(job::launch::most_networks == most_paths);
 
 /// Cards hold text.
 std::string as_text(std::span<std::byte const> bytes)

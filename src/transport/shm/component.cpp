@@ -156,12 +156,11 @@ private:
 
     void note_vain_poll() noexcept
     {
-        std::uint32_t const n = vain_polls_.load(std::memory_order_relaxed) + 1;
-        vain_polls_.store(n, std::memory_order_relaxed);
-        if (n % 4 == 0 && static_cast<std::int32_t>(n - quiet_from_) >= 0)
+        ++vain_polls_;
+        if (vain_polls_ % 4 == 0 && static_cast<std::int32_t>(vain_polls_ - quiet_from_) >= 0)
             inbound_[0].reader.prefetch_second();
     }
-    void note_message() noexcept { quiet_from_ = vain_polls_.load(std::memory_order_relaxed) + vain_before_quiet; }
+    void note_message() noexcept { quiet_from_ = vain_polls_ + vain_before_quiet; }
 
     /// Polls without doorbells: each rank has a core.
     int poll_all(int budget)
@@ -395,9 +394,7 @@ private:
     handler_table handlers_;
     base::sparse_array<outbound> outbound_;
     bool alone_ = false;  ///< one thread at a time sends
-    std::atomic<std::uint32_t> vain_polls_{1};  ///< written by the polling thread
     // touched by the polling thread only
-    std::uint32_t quiet_from_ = 0;  ///< vain_polls_ from which on the last message is long ago
     std::vector<inbound> inbound_;  ///< the last used first
     base::sparse_array<sender> senders_;
     std::vector<std::uint64_t> rung_;  ///< a bit for each sender whose bell was rung and whose ring may not be empty; empty without bells
@@ -406,6 +403,8 @@ private:
     std::size_t cursor_ = 0;       ///< index into inbound_, or, with bells, a rank
     std::size_t forgettable_ = 0;  ///< senders that were lost or died since the last `forget`, or whose rings were not empty then
     bool had_turn_ = false;
+    std::uint32_t vain_polls_ = 1;  ///< also read by outbound::own_ahead, where one thread at a time calls
+    std::uint32_t quiet_from_ = 0;  ///< vain_polls_ from which on the last message is long ago
     // losses that sending threads found and the polling thread reports
     alignas(64) std::atomic<bool> losses_pending_{false};
     std::mutex losses_mutex_;

@@ -26,9 +26,9 @@ public:
         return sent;
     }
     /// As component::try_send; the sizes were checked. After `unreachable`, ask `take_loss`.
-    /// `alone`: one thread at a time sends. `vain_polls`: counts those of this process; outlives this.
+    /// `alone`: one thread at a time sends and polls. `vain_polls`: counts those of this process, is read where `alone`; outlives this.
     send_status send(environment& env, peer to, handler_id id, std::span<std::byte const> head, std::span<std::byte const> body, bool alone,
-                     std::atomic<std::uint32_t> const& vain_polls)
+                     std::uint32_t const& vain_polls)
     {
         guard const lock(locked_, alone_);
         if (state_ != state::open) [[unlikely]] {
@@ -88,14 +88,14 @@ private:
             bells_->fetch_or(own_bell_, std::memory_order_release);
         event_->notify(fences_);
     }
-    /// In a burst: two messages without a vain poll between them.
+    /// In a burst: two messages without a vain poll between them. Always where several threads call: the line of the count is the polling
+    /// thread's, which writes it all the time.
     void own_ahead(std::size_t bytes) noexcept
     {
-        std::uint32_t const now = vain_polls_->load(std::memory_order_relaxed);
-        if (sent_after_ == now)
+        if (!alone_ || sent_after_ == *vain_polls_)
             writer_.own_ahead(bytes);
         else
-            sent_after_ = now;
+            sent_after_ = *vain_polls_;
     }
     bool begin(environment&, peer to, std::size_t bytes);
     bool resume(environment&, peer to, std::uint64_t offset);
@@ -114,7 +114,7 @@ private:
     std::uint32_t sent_after_ = 0;   ///< vain polls, when the last message was written
     base::event_count* event_ = nullptr;
     ring_writer writer_;
-    std::atomic<std::uint32_t> const* vain_polls_ = nullptr;
+    std::uint32_t const* vain_polls_ = nullptr;
     doorbells* bells_ = nullptr;     ///< of the receiver, if it has any
     std::uint64_t own_bell_ = 0;     ///< its bit for this rank
     std::uint64_t full_seen_ = 0;    ///< the consumer's position when the ring was last found full
